@@ -1,0 +1,1 @@
+"""The CrawlDb: every URL known, its status and when it is due."""

@@ -1,0 +1,122 @@
+"""The error tree, drawn once. Every error that minutch raises on purpose is one of these.
+
+    MinutchError                    base: one sentence for people; the CLI prints it and exits with `exit_code`
+    ├── UsageError                  wrong arguments of a command (exit code 1, usage follows)
+    ├── ConfigError                 a property or a rule file that can't be used: names the file, line and value
+    ├── PluginError                 a plugin that can't be loaded or lacks what it requires
+    ├── FormatError                 bytes that are not what the format says: file, offset, expected, found
+    │   ├── ChecksumError           a block whose CRC differs from the `.crc` sibling
+    │   └── TruncatedError          the data ends inside a record
+    ├── StoreError                  a database or segment directory that is missing, incomplete or in the way
+    │   └── LockedError             somebody else holds the lock: names the owner
+    ├── ExpressionError             a filter expression (JEXL subset) that can't be compiled or evaluated
+    ├── UrlError                    a string that is not a URL (also a ValueError)
+    ├── ProtocolError               a page that could not be fetched; carries a ProtocolStatus code
+    └── ParseError                  a page that could not be parsed
+
+Foreign exceptions are translated where they enter (`raise FormatError(...) from exc`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class MinutchError(Exception):
+    """Base of all errors that minutch raises on purpose; `str(error)` is a sentence for people."""
+
+    exit_code = 255
+
+
+class UsageError(MinutchError):
+    """Wrong command-line arguments."""
+
+    exit_code = 1
+
+
+class ConfigError(MinutchError):
+    """A property or a rule file that can't be used."""
+
+
+class PluginError(MinutchError):
+    """A plugin that can't be loaded, or lacks what it requires."""
+
+
+class FormatError(MinutchError):
+    """Bytes that are not what the format says.
+
+    `path` may be empty while the reader knows no file; `at(path, base)` fills it in on the way up.
+    `offset` is in bytes from the start of the file (or of the buffer while `path` is empty).
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        path: str | Path = "",
+        offset: int | None = None,
+        expected: object = None,
+        found: object = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.path = str(path)
+        self.offset = offset
+        self.expected = expected
+        self.found = found
+
+    def at(self, path: str | Path, base: int = 0) -> FormatError:
+        """The same error, with the file named and the offset counted from the file's start; for re-raising."""
+        if not self.path:
+            self.path = str(path)
+            self.offset = base + (self.offset or 0)
+        return self
+
+    def __str__(self) -> str:
+        text = self.what
+        if self.expected is not None:
+            text += f": expected {self.expected}"
+            if self.found is not None:
+                text += f", found {self.found}"
+        elif self.found is not None:
+            text += f": found {self.found}"
+        where = self.path
+        if self.offset is not None:
+            where = f"{where or 'data'} at offset {self.offset}"
+        return f"{where}: {text}" if where else text
+
+
+class TruncatedError(FormatError):
+    """The data ends inside a record."""
+
+
+class ChecksumError(FormatError):
+    """A block whose CRC-32 differs from the one in the `.crc` sibling."""
+
+
+class StoreError(MinutchError):
+    """A database or segment directory that is missing, incomplete or in the way."""
+
+
+class LockedError(StoreError):
+    """Somebody else holds the lock of a database."""
+
+
+class ExpressionError(MinutchError):
+    """A filter expression (JEXL subset) that can't be compiled or evaluated."""
+
+
+class UrlError(MinutchError, ValueError):
+    """A string that is not a URL, as java.net.URL's MalformedURLException."""
+
+
+class ProtocolError(MinutchError):
+    """A page that could not be fetched; `code` is a ProtocolStatus code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ParseError(MinutchError):
+    """A page that could not be parsed."""

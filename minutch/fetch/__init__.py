@@ -1,0 +1,1 @@
+"""Fetching a segment: queues, politeness, protocols, and a log that loses nothing."""

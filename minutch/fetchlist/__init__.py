@@ -1,0 +1,1 @@
+"""What to fetch next: selection from the CrawlDb into a new segment."""

@@ -1,0 +1,1 @@
+"""Documents for a search engine, and their writers."""

@@ -1,0 +1,1 @@
+"""The LinkDb: for every URL the links that point to it."""

@@ -1,0 +1,1 @@
+"""Parsing fetched content: charset, type, text, links, signature."""

@@ -1,0 +1,1 @@
+"""A segment: one fetch list and all that came of it."""
