@@ -1,0 +1,359 @@
+"""Hadoop's Configuration: named strings from XML files and the command line, with typed getters.
+
+Resources, each overriding the ones before it:
+
+    conf/nutch-default.xml      as shipped with minutch
+    nutch-default.xml           of the first configuration folder that has one (a Nutch installation's own conf/)
+    nutch-site.xml              of the first configuration folder that has one, else the shipped one
+    -conf FILE                  in the order given
+    -D name=value               wins over everything, `<final>` included
+
+    <configuration>
+      <property><name>…</name><value>…</value><final>true</final></property>
+    </configuration>
+
+A property without a value (`<value/>`) is not set at all and overrides nothing; `<final>true</final>` keeps later
+*files* from changing it. Matched: org.apache.hadoop.conf.Configuration (loadResource, substituteVars, getInt, …)
+and Nutch's NutchConfiguration. Reading never touches the network: `xi:include` takes local files only, entities
+that a document declares itself are refused.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import overload
+
+from minutch.confxml import Property, read_properties
+from minutch.errors import ConfigError
+
+HOME = Path(__file__).resolve().parents[1]
+"""Where the shipped conf/ and plugins/ lie: the checkout, or what an installed wheel put beside the package."""
+
+DEFAULTS = "nutch-default.xml"
+SITE = "nutch-site.xml"
+
+_MAX_SUBSTITUTIONS = 20
+_VARIABLE = re.compile(r"\$\{([^}$ ]+)\}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_HEX = re.compile(r"(-?)0[xX]([+-]?[0-9a-fA-F]+)")
+_FLOAT = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?")
+_SIZE = re.compile(r"([+-]?[0-9]+)\s*([kmgtpe]?)b?", re.IGNORECASE)
+_FLOAT_NAMES = {"Infinity": "inf", "+Infinity": "inf", "-Infinity": "-inf"}
+_BOOLEANS = {"true": True, "false": False}
+_JAVA_BLANKS = "".join(map(chr, range(33)))
+
+# Hadoop's renamed properties that crawl scripts still carry.
+_RENAMED = {
+    "mapred.reduce.tasks": "mapreduce.job.reduces",
+    "mapred.map.tasks": "mapreduce.job.maps",
+    "mapred.task.timeout": "mapreduce.task.timeout",
+    "mapred.job.name": "mapreduce.job.name",
+    "mapred.output.compress": "mapreduce.output.fileoutputformat.compress",
+    "mapred.output.compression.type": "mapreduce.output.fileoutputformat.compress.type",
+    "mapred.output.compression.codec": "mapreduce.output.fileoutputformat.compress.codec",
+    "mapred.compress.map.output": "mapreduce.map.output.compress",
+    "fs.default.name": "fs.defaultFS",
+}
+
+
+class Configuration:
+    """Named strings. Values are expanded when they are read, so a variable may be set after its use."""
+
+    __slots__ = ("__weakref__", "_dirs", "_environment", "_final", "_frozen", "_sources", "_system", "_values")
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._sources: dict[str, str] = {}
+        self._final: set[str] = set()
+        self._dirs: tuple[Path, ...] = ()
+        self._environment: Mapping[str, str] = {}
+        self._system: Mapping[str, str] = {}
+        self._frozen = False
+
+    @classmethod
+    def load(
+        cls,
+        conf_dirs: Sequence[Path],
+        *,
+        extra: Sequence[Path] = (),
+        overrides: Mapping[str, str] = MappingProxyType({}),
+        environment: Mapping[str, str] = MappingProxyType({}),
+        system: Mapping[str, str] = MappingProxyType({}),
+        home: Path = HOME,
+    ) -> Configuration:
+        """Read all resources (see the module docstring).
+
+        `extra` are `-conf` files, `overrides` what `-D` gave. `environment` answers `${env.NAME}`; `system` stands
+        for Java's system properties (`user.home`, `user.dir`, …), which come before properties in `${name}`.
+        Raises ConfigError, with file and line, for a file that can't be read.
+        """
+        conf = cls()
+        shipped = home / "conf"
+        conf._dirs = (*conf_dirs, shipped)
+        conf._environment = dict(environment)
+        conf._system = dict(system)
+        files = [shipped / DEFAULTS]
+        files += [path for path in (_first(conf_dirs, DEFAULTS), _first(conf._dirs, SITE)) if path]
+        for path in (*files, *extra):
+            conf.add_resource(path)
+        for name, value in overrides.items():
+            conf.set(name, value, source="command line")
+        return conf
+
+    def add_resource(self, path: Path) -> None:
+        """Read one XML file over what is there; final properties stay."""
+        self._refuse_if_frozen(str(path))
+        for item in read_properties(path):
+            self._put(item, str(path))
+
+    def _put(self, item: Property, source: str) -> None:
+        name = _RENAMED.get(item.name, item.name)
+        if item.value is not None and name not in self._final:
+            self._values[name] = item.value
+            self._sources[name] = source
+        if item.final:
+            self._final.add(name)
+
+    def set(self, name: str, value: str, source: str = "program") -> None:
+        """Set one property. Raises ConfigError once the configuration is frozen."""
+        self._refuse_if_frozen(name)
+        name = _key(name)
+        self._values[name] = value
+        self._sources[name] = source
+
+    def freeze(self) -> Configuration:
+        """From here on nothing changes; returns self."""
+        self._frozen = True
+        return self
+
+    def _refuse_if_frozen(self, what: str) -> None:
+        if self._frozen:
+            raise ConfigError(f"the configuration is frozen, can't set {what}")
+
+    def with_values(self, values: Mapping[str, str]) -> Configuration:
+        """A changed copy, not frozen; the original stays as it is."""
+        copy = Configuration()
+        copy._values = self._values | {_key(name): value for name, value in values.items()}
+        copy._sources = self._sources | dict.fromkeys(map(_key, values), "program")
+        copy._final = set(self._final)
+        copy._dirs, copy._environment, copy._system = self._dirs, self._environment, self._system
+        return copy
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def __contains__(self, name: str) -> bool:
+        return _key(name) in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def items(self) -> list[tuple[str, str]]:
+        """All properties with their expanded values, in order of name."""
+        return [(name, self.expand(self._values[name])) for name in sorted(self._values)]
+
+    def raw(self, name: str) -> str | None:
+        """The value as written, variables and all."""
+        return self._values.get(_key(name))
+
+    def source(self, name: str) -> str | None:
+        """Where the value comes from: a file, `command line` or `program`."""
+        return self._sources.get(_key(name))
+
+    @overload
+    def get(self, name: str) -> str | None: ...
+    @overload
+    def get(self, name: str, default: str) -> str: ...
+    @overload
+    def get(self, name: str, default: str | None) -> str | None: ...
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The value, expanded and not trimmed."""
+        value = self._values.get(_key(name))
+        return default if value is None else self.expand(value)
+
+    def get_trimmed(self, name: str) -> str | None:
+        """The value without blanks and control characters at its ends (java.lang.String.trim)."""
+        value = self.get(name)
+        return None if value is None else value.strip(_JAVA_BLANKS)
+
+    @overload
+    def get_int(self, name: str) -> int | None: ...
+    @overload
+    def get_int(self, name: str, default: int) -> int: ...
+
+    def get_int(self, name: str, default: int | None = None) -> int | None:
+        """A 32-bit number, decimal or `0x…`. Raises ConfigError for anything else."""
+        return self._integer(name, default, 32)
+
+    @overload
+    def get_long(self, name: str) -> int | None: ...
+    @overload
+    def get_long(self, name: str, default: int) -> int: ...
+
+    def get_long(self, name: str, default: int | None = None) -> int | None:
+        """A 64-bit number, decimal or `0x…`. Raises ConfigError for anything else."""
+        return self._integer(name, default, 64)
+
+    def _integer(self, name: str, default: int | None, bits: int) -> int | None:
+        text = self.get_trimmed(name)
+        if text is None:
+            return default
+        if match := _HEX.fullmatch(text):
+            value = int(match[1] + match[2], 16) if match[2][0] not in "+-" else None
+        else:
+            value = int(text) if _INTEGER.fullmatch(text) else None
+        if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
+            raise self._wrong(name, f"a {bits}-bit number", text)
+        return value
+
+    @overload
+    def get_float(self, name: str) -> float | None: ...
+    @overload
+    def get_float(self, name: str, default: float) -> float: ...
+
+    def get_float(self, name: str, default: float | None = None) -> float | None:
+        """A number as java.lang.Float.parseFloat reads it (`1.0f`, `NaN`), rounded to 32 bits."""
+        value = self.get_double(name)
+        if value is None:
+            value = default
+        return None if value is None else _float32(value)
+
+    @overload
+    def get_double(self, name: str) -> float | None: ...
+    @overload
+    def get_double(self, name: str, default: float) -> float: ...
+
+    def get_double(self, name: str, default: float | None = None) -> float | None:
+        """A number as java.lang.Double.parseDouble reads it. Raises ConfigError for anything else."""
+        text = self.get_trimmed(name)
+        if text is None:
+            return default
+        match = _FLOAT.fullmatch(text)
+        if not match:
+            raise self._wrong(name, "a number", text)
+        return float(_FLOAT_NAMES.get(match[1], match[1]))
+
+    @overload
+    def get_boolean(self, name: str) -> bool | None: ...
+    @overload
+    def get_boolean(self, name: str, default: bool) -> bool: ...
+
+    def get_boolean(self, name: str, default: bool | None = None) -> bool | None:
+        """`true` or `false` in any case; anything else counts as not set, as in Hadoop."""
+        return _BOOLEANS.get((self.get_trimmed(name) or "").lower(), default)
+
+    @overload
+    def get_size(self, name: str) -> int | None: ...
+    @overload
+    def get_size(self, name: str, default: int) -> int: ...
+
+    def get_size(self, name: str, default: int | None = None) -> int | None:
+        """A number of bytes with an optional binary prefix, `512m`, `4g` (Hadoop's getLongBytes)."""
+        text = self.get_trimmed(name)
+        if text is None:
+            return default
+        match = _SIZE.fullmatch(text)
+        if not match:
+            raise self._wrong(name, "a size such as 512m or 4g", text)
+        return int(match[1]) << 10 * " kmgtpe".index(match[2].lower() or " ")
+
+    def get_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
+        """What stands between commas, blanks kept, empty items left out; `default` if not set."""
+        value = self.get(name)
+        return list(default) if value is None else [item for item in value.split(",") if item]
+
+    def get_trimmed_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
+        """What stands between commas or line ends, without blanks around; `default` if not set."""
+        value = self.get_trimmed(name)
+        if value is None:
+            return list(default)
+        items = re.split(r"\s*[,\n]\s*", value) if value else []
+        while items and not items[-1]:
+            items.pop()
+        return items
+
+    def _wrong(self, name: str, expected: str, found: str) -> ConfigError:
+        return ConfigError(f"{name} ({self.source(name)}): expected {expected}, found {found!r}")
+
+    # -- variables ---------------------------------------------------------------------------------------------
+
+    def expand(self, text: str) -> str:
+        """Put in `${name}`, innermost first, at most twenty times, ConfigError after that.
+
+        Configuration.substituteVars: at the first unknown name the text is returned as far as it got, at a value
+        that holds its own name as it was given. `${env.NAME}`, `${env.NAME-default}` and
+        `${env.NAME:-default}` ask the environment.
+        """
+        if "${" not in text:
+            return text
+        result = text
+        for _ in range(_MAX_SUBSTITUTIONS):
+            match = _VARIABLE.search(result)
+            if not match:
+                return result
+            value = self._variable(match[1])
+            if value is None:
+                return result
+            if match[0] in value:
+                return text
+            result = result[: match.start()] + value + result[match.end() :]
+        raise ConfigError(f"more than {_MAX_SUBSTITUTIONS} variables to put in, one after the other: {text!r}")
+
+    def _variable(self, name: str) -> str | None:
+        value = self._environment_value(name[4:]) if name.startswith("env.") and name != "env." else None
+        if value is None:
+            value = self._system.get(name)
+        return self._values.get(_key(name)) if value is None else value
+
+    def _environment_value(self, name: str) -> str | None:
+        match = re.match(r"(.*?)(:?-)(.*)", name, re.DOTALL)
+        if not match:
+            return self._environment.get(name)
+        value = self._environment.get(match[1])
+        missing = not value if match[2] == ":-" else value is None
+        return match[3] if missing else value
+
+    # -- rule files --------------------------------------------------------------------------------------------
+
+    @property
+    def conf_dirs(self) -> tuple[Path, ...]:
+        """Folders that rule files are looked up in, first hit wins; the shipped conf/ comes last."""
+        return self._dirs
+
+    def resource(self, name: str) -> Path | None:
+        """The rule file of that name in the configuration folders (an absolute path is taken as it is)."""
+        return _first(self._dirs or (HOME / "conf",), name)
+
+    def read_resource(self, name: str) -> str:
+        """The text of a rule file (UTF-8, any line ends). Raises ConfigError if it can't be found or read."""
+        path = self.resource(name)
+        if path is None:
+            folders = ", ".join(map(str, self._dirs or (HOME / "conf",)))
+            raise ConfigError(f"{name}: no such file in {folders}")
+        try:
+            return path.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
+        except OSError as exc:
+            raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
+
+
+def _key(name: str) -> str:
+    name = name.strip(_JAVA_BLANKS)
+    return _RENAMED.get(name, name)
+
+
+def _first(folders: Sequence[Path], name: str) -> Path | None:
+    return next((path for folder in folders if (path := folder / name).is_file()), None)
+
+
+def _float32(value: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

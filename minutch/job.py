@@ -1,0 +1,155 @@
+"""What a job is given (`JobContext`) and what it gives back (`Counters`); progress while it runs.
+
+A job never looks at argv, environment, working directory or the process's streams: all it needs is here.
+Progress shows only in jobs that take longer than a second: a live line in a terminal, plain log lines in a pipe.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+from minutch.clock import Clock, SystemClock
+from minutch.conf import Configuration
+
+if TYPE_CHECKING:
+    import rich.progress
+
+log = logging.getLogger(__name__)
+
+SHOW_AFTER = 1.0
+"""Seconds before progress shows."""
+PLAIN_INTERVAL = 10.0
+"""Seconds between two plain lines."""
+LIVE_INTERVAL = 0.1
+"""Seconds between two refreshes of the live line."""
+
+
+class Counters(dict[str, int]):
+    """Named counts of a job in the order of their first mention; the job's result."""
+
+    def add(self, name: str, count: int = 1) -> None:
+        """Count `count` more under `name`; a count of zero still makes the name appear."""
+        self[name] = self.get(name, 0) + count
+
+    def merge(self, other: Mapping[str, int]) -> None:
+        """Add up the counts of another part of the job."""
+        for name, count in other.items():
+            self.add(name, count)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {count}" for name, count in self.items())
+
+
+@dataclass
+class JobContext:
+    """Everything a job may use from outside: configuration, time, streams."""
+
+    conf: Configuration
+    clock: Clock = field(default_factory=SystemClock)
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    err: TextIO = field(default_factory=lambda: sys.stderr)
+    stdin: TextIO = field(default_factory=lambda: sys.stdin)
+
+    def print(self, *values: object, end: str = "\n") -> None:
+        """Data for the user: to `out`, as print does."""
+        print(*values, file=self.out, end=end)
+
+    def progress(self, name: str, total: int | None = None) -> Progress:
+        """A context manager that reports how far the job is; `total` in records, None if unknown."""
+        return Progress(name, total, clock=self.clock, err=self.err)
+
+    def report(self, title: str, counters: Mapping[str, int]) -> None:
+        """Print a job's counters, one line each, as its last words."""
+        width = max(map(len, counters), default=0)
+        for name, count in counters.items():
+            log.info("%s: %-*s %d", title, width, name, count)
+
+
+class Progress:
+    """Counts records of one job and shows them: `with context.progress("updatedb", n) as p: p.advance(1000)`."""
+
+    def __init__(self, name: str, total: int | None, *, clock: Clock, err: TextIO) -> None:
+        self.name = name
+        self.total = total
+        self.done = 0
+        self._clock = clock
+        self._err = err
+        self._started = self._shown = clock.monotonic()
+        self._live: rich.progress.Progress | None = None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        self._started = self._shown = self._clock.monotonic()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.update(self._task, completed=self.done, refresh=True)
+            self._live.stop()
+            self._live = None
+        elif kind is None and self.seconds >= SHOW_AFTER:
+            self._show_plain("done")
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the job began."""
+        return self._clock.monotonic() - self._started
+
+    def advance(self, count: int = 1) -> None:
+        """`count` more records are done. Cheap enough for every record, better called per batch."""
+        self.done += count
+        now = self._clock.monotonic()
+        if now - self._started < SHOW_AFTER:
+            return
+        if self._live is not None or self._err.isatty():
+            if self._live is None or now - self._shown >= LIVE_INTERVAL:
+                self._shown = now
+                self._show_live()
+        elif now - self._shown >= PLAIN_INTERVAL:
+            self._shown = now
+            self._show_plain(self._left())
+
+    @property
+    def rate(self) -> float:
+        """Records per second so far."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+    def _left(self) -> str:
+        if not self.total or not self.done:
+            return "time left unknown"
+        return f"{max(0.0, (self.total - self.done) / self.rate):.0f} s left"
+
+    def _show_plain(self, tail: str) -> None:
+        of = f" of {self.total:,}" if self.total else ""
+        log.info("%s: %s%s records, %s/s, %s", self.name, f"{self.done:,}", of, f"{self.rate:,.0f}", tail)
+
+    def _show_live(self) -> None:
+        if self._live is None:
+            self._start_live()
+        if self._live is not None:
+            self._live.update(
+                self._task, completed=self.done, total=self.total, rate=f"{self.rate:,.0f}/s", refresh=True
+            )
+
+    def _start_live(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._live = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} records"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(file=self._err),
+            auto_refresh=False,
+        )
+        self._live.start()
+        self._task = self._live.add_task(self.name, total=self.total, rate="")

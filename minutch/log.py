@@ -1,0 +1,47 @@
+"""Logging set-up: one line per event to stderr, and to a file where NUTCH_LOG_DIR asks for one.
+
+    2026-11-21 13:05:01,250 INFO  crawldb.inject: …
+
+Every module logs through `logging.getLogger(__name__)`; only the CLI calls `configure`.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TextIO
+
+FORMAT = "%(asctime)s %(levelname)-5s %(where)s: %(message)s"
+
+# Libraries whose chatter is not ours to print.
+_QUIET = ("httpx", "httpcore", "numba", "pypdf", "tldextract", "filelock", "asyncio", "chardet")
+
+
+class _Formatter(logging.Formatter):
+    """Names modules without the package: `minutch.crawldb.inject` → `crawldb.inject`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.where = record.name.removeprefix("minutch.")
+        return super().format(record)
+
+
+def configure(stream: TextIO, *, level: int = logging.INFO, log_file: Path | None = None) -> list[logging.Handler]:
+    """Send everything of `level` and above to `stream`, and to `log_file` (appended) if given.
+
+    Returns the handlers, for whoever wants to take them off again. Earlier handlers of the root logger are closed.
+    """
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+        handler.close()
+    handlers: list[logging.Handler] = [logging.StreamHandler(stream)]
+    if log_file is not None:
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        handlers.append(logging.FileHandler(log_file, encoding="utf-8", errors="replace"))
+    for handler in handlers:
+        handler.setFormatter(_Formatter(FORMAT))
+        root.addHandler(handler)
+    root.setLevel(level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    return handlers
