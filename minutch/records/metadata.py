@@ -1,0 +1,150 @@
+"""org.apache.nutch.metadata.Metadata: multi-valued string properties; and the names of the keys that Nutch uses.
+
+    int number of names, (text name, int number of values, text value*)*
+
+Names are written in the order of Java's HashMap, which `java_names` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Self
+
+from minutch.errors import FormatError
+from minutch.formats import javahash
+from minutch.formats.javaio import DataInput, DataOutput
+from minutch.formats.writables import NullWritable, Writable, lookup
+
+# Keys in the metadata of CrawlDatum (org.apache.nutch.metadata.Nutch)
+GENERATE_TIME_KEY: Final = "_ngt_"
+PROTO_STATUS_KEY: Final = "_pst_"
+FETCH_TIME_KEY: Final = "_ftk_"
+REPR_URL_KEY: Final = "_repr_"
+FETCH_STATUS_KEY: Final = "_fst_"
+CACHING_FORBIDDEN_KEY: Final = "caching.forbidden"
+CACHING_FORBIDDEN_NONE: Final = "none"
+CACHING_FORBIDDEN_ALL: Final = "all"
+CACHING_FORBIDDEN_CONTENT: Final = "content"
+FIXED_INTERVAL_KEY: Final = "fixedInterval"
+RESPONSE_TIME_KEY: Final = "_rs_"
+RESPONSE_CODE_KEY: Final = "nutch.protocol.code"
+IP_ADDRESS_KEY: Final = "_ip_"
+REQUEST_KEY: Final = "_request_"
+RESPONSE_HEADERS_KEY: Final = "_response.headers_"
+PROTOCOL_VERSIONS_KEY: Final = "_protocol_versions_"
+CONTENT_TYPE_KEY: Final = "Content-Type"
+
+# Keys in the metadata of Content and ParseData
+ORIGINAL_CHAR_ENCODING_KEY: Final = "OriginalCharEncoding"
+CHAR_ENCODING_FOR_CONVERSION_KEY: Final = "CharEncodingForConversion"
+SIGNATURE_KEY: Final = "nutch.content.digest"
+SEGMENT_NAME_KEY: Final = "nutch.segment.name"
+SCORE_KEY: Final = "nutch.crawl.score"
+CONTENT_FETCH_TIME_KEY: Final = "nutch.fetch.time"
+
+
+class Metadata(dict[str, list[str]], Writable):
+    """Names with one or more values each; Python's order is insertion order."""
+
+    __slots__ = ()
+    class_name = "org.apache.nutch.metadata.Metadata"
+
+    @classmethod
+    def of(cls, values: Mapping[str, str | list[str]]) -> Self:
+        """Metadata from a plain mapping."""
+        return cls({name: [value] if isinstance(value, str) else list(value) for name, value in values.items()})
+
+    def first(self, name: str, default: str | None = None) -> str | None:
+        """The first value of `name` (Metadata.get in Nutch)."""
+        values = self.get(name)
+        return values[0] if values else default
+
+    def add(self, name: str, value: str) -> None:
+        """Add a value to `name`."""
+        self.setdefault(name, []).append(value)
+
+    def set(self, name: str, value: str) -> None:
+        """Make `value` the only value of `name`."""
+        self[name] = [value]
+
+    def add_all(self, other: Metadata) -> None:
+        """Add all values of `other`, its names in Java's order."""
+        for name in other.java_names():
+            self.setdefault(name, []).extend(other[name])
+
+    def java_names(self) -> Iterator[str]:
+        """The names in the order of Java's HashMap<String, ...>."""
+        if len(self) < 2:
+            return iter(self)
+        names = list(self)
+        return (names[i] for i in javahash.hash_map_order([javahash.string_hash(name) for name in names]))
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        result = cls()
+        for _ in range(data.read_int()):
+            name = data.read_text()
+            values = [data.read_text() for _ in range(data.read_int())]
+            if values:
+                result.setdefault(name, []).extend(values)
+        return result
+
+    def write(self, out: DataOutput) -> None:
+        out.write_int(len(self))
+        for name in self.java_names():
+            values = self[name]
+            out.write_text(name)
+            out.write_int(len(values))
+            for value in values:
+                out.write_text(value)
+
+    def to_string(self, separator: str = " ", key_value_separator: str = "=") -> str:
+        """Metadata.toString(separator, keyValueSeparator)."""
+        return separator.join(
+            f"{name}{key_value_separator}{value}" for name in self.java_names() for value in self[name]
+        )
+
+    def __str__(self) -> str:
+        return self.to_string()
+
+
+class MetaWrapper(Writable):
+    """org.apache.nutch.metadata.MetaWrapper: a NutchWritable with metadata beside it, inside mergesegs.
+
+    The value as NutchWritable writes it (a class index and the value), then a Metadata.
+    """
+
+    __slots__ = ("instance", "metadata")
+    class_name = "org.apache.nutch.metadata.MetaWrapper"
+
+    def __init__(self, instance: Writable, metadata: Metadata | None = None) -> None:
+        self.instance = instance
+        self.metadata = Metadata() if metadata is None else metadata
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        wrapper = lookup("org.apache.nutch.crawl.NutchWritable").read(data)
+        return cls(getattr(wrapper, "instance", NullWritable()), Metadata.read(data))
+
+    def write(self, out: DataOutput) -> None:
+        wrapper = lookup("org.apache.nutch.crawl.NutchWritable")
+        wrapper(self.instance).write(out)  # type: ignore[call-arg]
+        self.metadata.write(out)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MetaWrapper) and (self.instance, self.metadata) == (other.instance, other.metadata)
+
+    def __hash__(self) -> int:
+        return hash(self.instance)
+
+    def __str__(self) -> str:
+        return f"{self.instance} metadata: {self.metadata}"
+
+
+def read_version(data: DataInput, name: str, known: tuple[int, ...]) -> int:
+    """A version byte that must be one of `known`; raises FormatError (VersionMismatchException in Hadoop)."""
+    start = data.pos
+    version = data.read_byte()
+    if version not in known:
+        raise FormatError(f"version of {name} that minutch does not know", offset=start, expected=known, found=version)
+    return version

@@ -1,0 +1,87 @@
+"""org.apache.nutch.parse.ParseData: what a parse found, but for the text; and ParseImpl, both together.
+
+ParseData    byte version (5), ParseStatus, text title, int count, Outlink*, Metadata of the content,
+             Metadata of the parse
+ParseImpl    boolean canonical, ParseText, ParseData
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from minutch.errors import FormatError
+from minutch.formats.javaio import DataInput, DataOutput
+from minutch.formats.writables import Writable
+from minutch.records.links import Outlink
+from minutch.records.metadata import Metadata, read_version
+from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsetext import ParseText
+
+VERSION = 5
+
+
+@dataclass(slots=True)
+class ParseData(Writable):
+    """Status, title, outlinks and metadata of one parsed page."""
+
+    class_name = "org.apache.nutch.parse.ParseData"
+    status: ParseStatus = field(default_factory=ParseStatus)
+    title: str = ""
+    outlinks: list[Outlink] = field(default_factory=list)
+    content_meta: Metadata = field(default_factory=Metadata)
+    parse_meta: Metadata = field(default_factory=Metadata)
+
+    def meta(self, name: str) -> str | None:
+        """The first value of `name` in the parse metadata, else in the content's (ParseData.getMeta)."""
+        value = self.parse_meta.first(name)
+        return self.content_meta.first(name) if value is None else value
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        read_version(data, "ParseData", (VERSION,))
+        status, title = ParseStatus.read(data), data.read_text()
+        start = data.pos
+        count = data.read_int()
+        if not 0 <= count <= data.remaining:
+            raise FormatError("impossible number of outlinks", offset=start, found=count)
+        outlinks = [Outlink.read(data) for _ in range(count)]
+        return cls(status, title, outlinks, Metadata.read(data), Metadata.read(data))
+
+    def write(self, out: DataOutput) -> None:
+        out.write_byte(VERSION)
+        self.status.write(out)
+        out.write_text(self.title)
+        out.write_int(len(self.outlinks))
+        for link in self.outlinks:
+            link.write(out)
+        self.content_meta.write(out)
+        self.parse_meta.write(out)
+
+    def __str__(self) -> str:
+        links = "".join(f"  outlink: {link}\n" for link in self.outlinks)
+        return (
+            f"Version: {VERSION}\nStatus: {self.status}\nTitle: {self.title}\nOutlinks: {len(self.outlinks)}\n{links}"
+            f"Content Metadata:\n  {self.content_meta.to_string(chr(10) + '  ', ' = ')}\n"
+            f"Parse Metadata:\n  {self.parse_meta.to_string(chr(10) + '  ', ' = ')}\n"
+        )
+
+
+@dataclass(slots=True)
+class ParseImpl(Writable):
+    """Text and data of one parse, as fetch and parse hand them on in one value."""
+
+    class_name = "org.apache.nutch.parse.ParseImpl"
+    text: ParseText = field(default_factory=ParseText)
+    data: ParseData = field(default_factory=ParseData)
+    canonical: bool = True
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        canonical = data.read_boolean()
+        return cls(ParseText.read(data), ParseData.read(data), canonical)
+
+    def write(self, out: DataOutput) -> None:
+        out.write_boolean(self.canonical)
+        self.text.write(out)
+        self.data.write(out)

@@ -1,0 +1,34 @@
+"""org.apache.nutch.parse.ParseText: the plain text of a page.
+
+byte version (2; 1 has gzip'd text), text
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from minutch.formats.javaio import DataInput, DataOutput
+from minutch.formats.writables import Writable
+from minutch.records.metadata import read_version
+from minutch.records.strings import read_compressed_string
+
+
+@dataclass(slots=True)
+class ParseText(Writable):
+    """The plain text of a page."""
+
+    class_name = "org.apache.nutch.parse.ParseText"
+    text: str = ""
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        version = read_version(data, "ParseText", (1, 2))
+        return cls((read_compressed_string(data) or "") if version == 1 else data.read_text())
+
+    def write(self, out: DataOutput) -> None:
+        out.write_byte(2)
+        out.write_text(self.text)
+
+    def __str__(self) -> str:
+        return self.text
