@@ -1,76 +1,281 @@
-"""Java's hash codes, the order they give a HashMap, Hadoop's partitioner, and Java's printing of numbers and dates."""
+"""Java's hash codes, the order of its HashMap, and its printing of numbers and dates.
+
+They decide bytes and partitions in Nutch's files: a MapWritable is written in HashMap order, a URL lies in the part
+that its Text's hash code says, a dump prints a score as Float.toString does.
+
+Numbers are printed as JDK 17 prints them (FloatingDecimal). That is not always the shortest form that reads back
+equal, which came with JDK 19.
+"""
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from array import array
+from collections.abc import Iterable, Sequence
+from operator import mul
+from sys import byteorder
 
+_MASK = 0xFFFF_FFFF
 _FLOAT = struct.Struct(">f")
+_DOUBLE = struct.Struct(">d")
 
 
 def int32(value: int) -> int:
-    """`value` cut to a signed 32-bit number."""
-    return (value + 0x8000_0000 & 0xFFFF_FFFF) - 0x8000_0000
+    """`value` as Java's int keeps it: the low 32 bits, signed."""
+    value &= _MASK
+    return value - (1 << 32) if value & 0x8000_0000 else value
+
+
+def int64(value: int) -> int:
+    """`value` as Java's long keeps it: the low 64 bits, signed."""
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
 
 
 def float32(value: float) -> float:
-    """`value` rounded to a 32-bit float."""
+    """`value` rounded to 32 bits, as a cast to Java's float; too large becomes an infinity."""
     try:
         return float(_FLOAT.unpack(_FLOAT.pack(value))[0])
     except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        return math.copysign(math.inf, value)
+
+
+# Hash codes
+
+_powers = [1]  # 31**i mod 2**32, grown on demand
+
+
+def _polynomial(units: Sequence[int], start: int) -> int:
+    """`start`, then `hash = 31 * hash + unit` for each unit, in 32 bits."""
+    n = len(units)
+    while len(_powers) <= n:
+        _powers.append(_powers[-1] * 31 & _MASK)
+    return int32(start * _powers[n] + sum(map(mul, units, _powers[n - 1 :: -1] if n else ())))
 
 
 def string_hash(value: str) -> int:
-    """java.lang.String.hashCode over UTF-16 units."""
-    result = 0
-    units = value.encode("utf-16-be", "surrogatepass")
-    for i in range(0, len(units), 2):
-        result = result * 31 + (units[i] << 8 | units[i + 1]) & 0xFFFF_FFFF
-    return int32(result)
+    """String.hashCode, over UTF-16 units."""
+    if value.isascii():
+        return _polynomial(value.encode("ascii"), 0)
+    units = array("H", value.encode("utf-16-be", "surrogatepass"))
+    if byteorder == "little":
+        units.byteswap()
+    return _polynomial(units, 0)
 
 
 def text_hash(data: bytes) -> int:
-    """WritableComparator.hashBytes: Text.hashCode over its bytes."""
-    result = 1
-    for b in data:
-        result = result * 31 + (b - 256 if b > 127 else b) & 0xFFFF_FFFF
-    return int32(result)
+    """Text.hashCode (WritableComparator.hashBytes) of a Text's UTF-8 bytes, without their length."""
+    return _polynomial(data if data.isascii() else memoryview(data).cast("b"), 1)
 
 
-def partition(key: bytes, count: int) -> int:
-    """HashPartitioner: the partition of a Text key out of `count`."""
-    return (text_hash(key) & 0x7FFF_FFFF) % count
+def partition(data: bytes, parts: int) -> int:
+    """HashPartitioner: the part, from 0 to `parts - 1`, of the Text with these UTF-8 bytes."""
+    return (text_hash(data) & 0x7FFF_FFFF) % parts
 
 
-def hash_map_order(hashes: Sequence[int], capacity: int = 16) -> list[int]:
-    """Indexes of `hashes`, given in insertion order, in the order in which a Java HashMap iterates over them."""
-    while len(hashes) > capacity * 0.75:
-        capacity *= 2
-    mask = capacity - 1
-    buckets = []
-    for i, value in enumerate(hashes):
-        unsigned = value & 0xFFFF_FFFF
-        buckets.append(((unsigned ^ unsigned >> 16) & mask, i))
-    return [i for _, i in sorted(buckets)]
+_TREEIFY, _MIN_TREE_CAPACITY = 8, 64
+
+
+def hash_map_order(hashes: Iterable[int], capacity: int = 16) -> list[int]:
+    """The order in which a java.util.HashMap iterates: indexes into `hashes`, given in order of insertion.
+
+    The keys must differ. `capacity` is that of the first table, a power of two. The table doubles beyond three quarters
+    and, while it is below 64, when a bucket grows beyond 8. Larger tables turn such a bucket into a tree, which may
+    iterate in another order; that is not followed.
+    """
+    spread = [(h & _MASK) ^ (h & _MASK) >> 16 for h in hashes]
+    buckets: dict[int, int] = {}
+    for size, value in enumerate(spread, 1):
+        bucket = value & capacity - 1
+        buckets[bucket] = buckets.get(bucket, 0) + 1
+        grow = buckets[bucket] > _TREEIFY and capacity < _MIN_TREE_CAPACITY
+        for _ in range(grow + (4 * size > 3 * capacity << grow)):
+            capacity *= 2
+            buckets = {}
+            for earlier in spread[:size]:
+                bucket = earlier & capacity - 1
+                buckets[bucket] = buckets.get(bucket, 0) + 1
+    return sorted(range(len(spread)), key=lambda i: spread[i] & capacity - 1)
+
+
+# Numbers
+
+_FRACTION_BITS = 52
 
 
 def float_to_string(value: float) -> str:
-    """Float.toString of JDK 17."""
-    for digits in range(1, 10):
-        text = f"{value:.{digits}g}"
-        if float32(float(text)) == value:
-            return repr(float(text))
-    return repr(value)
+    """Float.toString of JDK 17; `value` is rounded to 32 bits first."""
+    value = float32(value)
+    bits = int.from_bytes(_FLOAT.pack(abs(value)), "big") if not math.isnan(value) else 0
+    exponent, fraction = bits >> 23, (bits & 0x7F_FFFF) << 29
+    return _to_string(value, exponent, fraction, 127, 24)
 
 
 def double_to_string(value: float) -> str:
     """Double.toString of JDK 17."""
-    return repr(value)
+    bits = int.from_bytes(_DOUBLE.pack(abs(value)), "big") if not math.isnan(value) else 0
+    return _to_string(value, bits >> 52, bits & (1 << 52) - 1, 1023, 53)
+
+
+def _to_string(value: float, exponent: int, fraction: int, bias: int, precision: int) -> str:
+    """Print a number; `exponent` as stored, `fraction` as the 52 bits after the point."""
+    if math.isnan(value):
+        return "NaN"
+    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    if math.isinf(value):
+        return sign + "Infinity"
+    if value == 0:
+        return sign + "0.0"
+    if exponent:
+        fraction |= 1 << _FRACTION_BITS
+    else:  # subnormal: shift its first bit to the front
+        shift = _FRACTION_BITS + 1 - fraction.bit_length()
+        fraction <<= shift
+        exponent = 1 - shift
+        precision -= shift
+    digits, point = _decimal(fraction, exponent - bias, precision)
+    return sign + _layout(digits, point)
+
+
+def _layout(digits: str, point: int) -> str:
+    """0.`digits` times ten to the `point`: plain from 0.001 up to 10 million, with an exponent beyond."""
+    if 0 < point < 8:
+        return f"{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
+    if -3 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    return f"{digits[0]}.{digits[1:] or '0'}E{point - 1}"
+
+
+def _decimal(fraction: int, exponent: int, precision: int) -> tuple[str, int]:
+    """The digits of `fraction * 2**(exponent - 52)` and the place of the decimal point.
+
+    `fraction` has 53 bits, the first one set; the lowest `53 - precision` don't count.
+    """
+    zeros = (fraction & -fraction).bit_length() - 1
+    width = _FRACTION_BITS + 1 - zeros
+    below_point = max(0, width - exponent - 1)
+    if -21 <= exponent <= 62 and below_point == 0:
+        return _integer(fraction << exponent >> _FRACTION_BITS, exponent, precision)
+    ten = _estimate(fraction, exponent)
+    return _generate(fraction >> zeros, width, below_point, exponent, precision=precision, ten=ten)
+
+
+def _integer(value: int, exponent: int, precision: int) -> tuple[str, int]:
+    """Whole numbers keep their digits, except those that lie wholly below the precision, which round half up."""
+    dropped = 0
+    if exponent > precision:
+        beyond = exponent - precision - 1
+        dropped = int(beyond * math.log10(2)) if beyond > 1 else 0
+    if dropped:
+        value = (value + 10**dropped // 2) // 10**dropped
+    digits = str(value)
+    return digits.rstrip("0"), len(digits) + dropped
+
+
+def _estimate(fraction: int, exponent: int) -> int:
+    """floor(log10) by a tangent at 1.5, which may be one too large."""
+    mantissa = fraction / (1 << _FRACTION_BITS)
+    return math.floor((mantissa - 1.5) * 0.289529654 + 0.176091259 + exponent * 0.301029995663981)
+
+
+def _bits_of_5(power: int) -> int:
+    """The size by which FloatingDecimal judges 5**power: exact up to 26, then three bits each."""
+    return 0 if power == 0 else (5**power).bit_length() if power < 27 else 3 * power
+
+
+def _generate(odd: int, width: int, below_point: int, exponent: int, *, precision: int, ten: int) -> tuple[str, int]:
+    """Digits of `odd * 2**(exponent - width + 1)` by Steele and White, until they are within half a unit.
+
+    value = rest / scale * 10**ten, margin = half the distance to the next number, in the same scale. The quirks are
+    FloatingDecimal's: below a power of two the margin is not halved on both sides but altogether; the upper test is
+    strict only where the numbers fit into an int or a long, which then wrap; and numbers that are printed with an
+    exponent get at least two digits.
+    """
+    rest5, scale5 = max(0, -ten), max(0, ten)
+    rest2 = rest5 + below_point + exponent
+    scale2 = scale5 + below_point
+    margin2 = rest2 - precision
+    rest2 -= width - 1
+    shared = min(rest2, scale2)
+    rest2, scale2, margin2 = rest2 - shared, scale2 - shared, margin2 - shared
+    if width == 1:
+        margin2 -= 1
+    if margin2 < 0:
+        rest2, scale2, margin2 = rest2 - margin2, scale2 - margin2, 0
+    rest_bits = width + rest2 + _bits_of_5(rest5)
+    tens_bits = scale2 + 1 + _bits_of_5(scale5 + 1)
+    widest = max(rest_bits, tens_bits)
+    wrap = int32 if widest < 32 else int64 if widest < 64 else None
+    rest = odd * 5**rest5 << rest2
+    scale = 5**scale5 << scale2
+    margin = 5**rest5 << margin2
+    tens = 10 * scale
+
+    def step() -> tuple[int, bool, bool]:
+        """The next digit, and whether stopping after it is within the margin below and above."""
+        nonlocal rest, margin
+        digit, rest = divmod(rest, scale)
+        rest *= 10
+        margin *= 10
+        if wrap is None:
+            return digit, rest < margin, rest + margin >= tens
+        margin = wrap(margin)
+        if margin <= 0:
+            return digit, True, True
+        return digit, rest < margin, wrap(rest + margin) > tens
+
+    digit, low, high = step()
+    digits = [digit]
+    if digit == 0 and not high:
+        digits.clear()
+        ten -= 1
+    if not -3 <= ten < 8:
+        low = high = False
+    while not (low or high):
+        digit, low, high = step()
+        digits.append(digit)
+    up = high and (not low or 2 * rest > tens or (2 * rest == tens and digits[-1] % 2 == 1))
+    text = "".join(map(str, digits))
+    if up:
+        carried = str(int(text) + 1)
+        ten += len(carried) > len(text)
+        text = carried[: len(text)]
+    return text, ten + 1
+
+
+# Dates
+
+_DAYS = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAY_MS = 86_400_000
+_FIRST_GREGORIAN_DAY = -141_427  # 15 October 1582; the days before are Julian
 
 
 def date_to_string(ms: int) -> str:
-    """Date.toString in UTC of `ms` since the epoch."""
-    date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
-    return f"{date:%a %b %d %H:%M:%S} UTC {date:%Y}"
+    """java.util.Date.toString in the time zone UTC; `ms` since 1970, any 64-bit value.
+
+    Years before the first are printed without a sign, as Java does.
+    """
+    day, rest = divmod(ms, _DAY_MS)
+    year, month, of_month = _civil(day)
+    seconds = rest // 1000
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    if year <= 0:
+        year = 1 - year
+    return f"{_DAYS[day % 7]} {_MONTHS[month - 1]} {of_month:02} {clock} UTC {year}"
+
+
+def _civil(day: int) -> tuple[int, int, int]:
+    """Year, month and day of a day counted from 1970-01-01. Years are counted from 1 March inside."""
+    if day >= _FIRST_GREGORIAN_DAY:
+        era, day = divmod(day + 719_468, 146_097)
+        in_era = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
+        year, day = in_era + 400 * era, day - (365 * in_era + in_era // 4 - in_era // 100)
+    else:
+        era, day = divmod(day + 719_470, 1461)
+        in_era = (day - day // 1460) // 365
+        year, day = in_era + 4 * era, day - 365 * in_era
+    month = (5 * day + 2) // 153
+    of_month = day - (153 * month + 2) // 5 + 1
+    return (year + 1, month - 9, of_month) if month >= 10 else (year, month + 3, of_month)

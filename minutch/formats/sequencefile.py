@@ -1,0 +1,507 @@
+"""SequenceFile: a flat file of keys and values, written in version 6, read from version 1 on.
+
+    file         :=  header  ( [sync] record )*                   compression NONE, RECORD
+                 |   header  ( sync block )*                      compression BLOCK
+    sync         :=  int(-1)  16 bytes of the header              where SYNC_INTERVAL bytes or more went since the last
+    record       :=  int(key + value bytes)  int(key bytes)  key  value          RECORD: the value alone is compressed
+    block        :=  vint(records)  part(key sizes)  part(keys)  part(value sizes)  part(values)
+    part         :=  vint(bytes)  the codec's stream              sizes: a VInt per record
+
+A block is closed once its keys and values together reach `block_size` bytes (`io.seqfile.compress.blocksize`).
+A reader may be given a byte range: it starts at the first marker at or after `start` and stops at the first marker at
+or after `end`, so ranges that adjoin give every record once (SequenceFileRecordReader).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from itertools import accumulate, pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol, Self
+
+from minutch.errors import FormatError, TruncatedError
+from minutch.formats.checksum import ChecksumReader, ChecksumWriter
+from minutch.formats.compress import DEFAULT_CODEC, Codec, codec
+from minutch.formats.javaio import DataInput, DataOutput, encode_vlong
+from minutch.formats.sequenceheader import BLOCK, COMPRESSIONS, NONE, RECORD, SYNC_SIZE, SequenceHeader, new_sync
+from minutch.formats.writables import Writable, lookup
+
+__all__ = ["BLOCK", "DEFAULT_CODEC", "NONE", "RECORD", "SYNC_INTERVAL", "SequenceFileReader", "SequenceFileWriter"]
+
+SYNC_ESCAPE = b"\xff\xff\xff\xff"
+SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
+BLOCK_SIZE = 1_000_000
+
+_LENGTHS = struct.Struct(">ii")
+_SMALLEST_READ = 16 * 1024
+_LARGEST_READ = 1024 * 1024
+_HEADER_LIMIT = 1 << 24
+
+
+class _Source(Protocol):
+    """What a reader reads from: a file with its sums, or any binary stream."""
+
+    def read(self, size: int, /) -> bytes: ...
+    def seek(self, position: int, /) -> object: ...
+    def close(self) -> None: ...
+
+
+class _Buffer:
+    """A window on a source: `data[pos:]` lies at file offset `base + pos`."""
+
+    def __init__(self, source: _Source, name: str, size: int | None) -> None:
+        self.source = source
+        self.name = name
+        self.size = size
+        self.data = b""
+        self.base = 0
+        self.pos = 0
+        self._unit = _SMALLEST_READ
+
+    @property
+    def offset(self) -> int:
+        return self.base + self.pos
+
+    def seek(self, offset: int) -> None:
+        if not self.base <= offset <= self.base + len(self.data):
+            self.source.seek(offset)
+            self.data, self.base, self._unit = b"", offset, _SMALLEST_READ
+        self.pos = offset - self.base
+
+    def fill(self, need: int) -> int:
+        """Read until `need` bytes lie after `pos` or the source ends; returns how many lie there.
+
+        Reads are aligned and grow, so that a look-up stays cheap; a wrong length never makes them larger than the file.
+        """
+        have = len(self.data) - self.pos
+        if have >= need:
+            return have
+        parts = [self.data[self.pos :]]
+        end = self.base + len(self.data)
+        while have < need:
+            part = self.source.read(self._unit - end % _SMALLEST_READ)
+            if not part:
+                break
+            parts.append(part)
+            have += len(part)
+            end += len(part)
+            self._unit = min(2 * self._unit, _LARGEST_READ)
+        self.base += self.pos
+        self.pos = 0
+        self.data = b"".join(parts)
+        return have
+
+    def take(self, size: int, what: str) -> bytes:
+        """The next `size` bytes; TruncatedError if they are not there."""
+        at = self.offset
+        if self.size is not None and size > self.size - at:
+            raise self.truncated(what, at, size, self.size - at)
+        have = self.fill(size)
+        if have < size:
+            raise self.truncated(what, at, size, have)
+        pos = self.pos
+        self.pos = pos + size
+        return self.data[pos : self.pos]
+
+    def take_vint(self, what: str) -> int:
+        at = self.offset
+        self.fill(9)
+        source = DataInput(self.data, self.pos)
+        try:
+            value = source.read_vint()
+        except FormatError as exc:
+            exc.what, exc.offset = f"{what}: {exc.what}", at
+            raise exc.at(self.name) from None
+        self.pos = source.pos
+        if value < 0:
+            raise FormatError(f"negative {what}", path=self.name, offset=at, found=value)
+        return value
+
+    def truncated(self, what: str, at: int, expected: int, found: int) -> TruncatedError:
+        return TruncatedError(
+            f"file ends inside {what}", path=self.name, offset=at, expected=f"{expected} bytes", found=found
+        )
+
+
+class SequenceFileReader:
+    """Reads a SequenceFile from a path (verified by its `.crc` sibling) or from a binary stream.
+
+    Iterating gives `(key, value)` as serialized bytes, decompressed; `records()` gives Writables. Both go on from
+    `position`, which `seek` and `sync_to` move. All errors are FormatErrors with file and offset.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | BinaryIO,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        verify: bool = True,
+    ) -> None:
+        if isinstance(source, (str, Path)):
+            file = ChecksumReader(source, verify=verify)
+            self._in = _Buffer(file, str(source), file.size)
+        else:
+            self._in = _Buffer(source, str(getattr(source, "name", "stream")), None)
+        try:
+            self.header = self._read_header()
+            self._codec = codec(self.header.codec) if self.header.codec else None
+        except FormatError as exc:
+            self.close()
+            raise exc.at(self._in.name) from exc.__cause__
+        except BaseException:
+            self.close()
+            raise
+        self.key_class = self.header.key_class
+        self.value_class = self.header.value_class
+        self.compression = self.header.compression
+        self.codec = self.header.codec
+        self.version = self.header.version
+        self.metadata: dict[str, str] = dict(self.header.metadata)
+        self.sync = self.header.sync
+        self.header_end = self._in.offset
+        self._marker = SYNC_ESCAPE + self.sync if self.sync else b""
+        self._end = end if self._marker else None
+        if start > self.header_end:
+            self.sync_to(start)
+
+    def _read_header(self) -> SequenceHeader:
+        size = 1024
+        while True:
+            have = self._in.fill(size)
+            source = DataInput(self._in.data)
+            try:
+                header = SequenceHeader.read(source)
+            except TruncatedError:
+                if have < size or size >= _HEADER_LIMIT:
+                    raise
+                size *= 4
+            else:
+                self._in.pos = source.pos
+                return header
+
+    @property
+    def name(self) -> str:
+        """The file's name, as it stands in errors."""
+        return self._in.name
+
+    @property
+    def position(self) -> int:
+        """The offset after the last record; in a file of blocks, after the block that it lies in."""
+        return self._in.offset
+
+    def seek(self, position: int) -> None:
+        """Move to an offset that `position` of a reader or writer gave."""
+        self._in.seek(position)
+
+    def sync_to(self, position: int) -> None:
+        """Move to the first marker at or after `position`, or to the end if there is none (Reader.sync).
+
+        A position inside the header leads to the first record. A file of version 1 has no markers.
+        """
+        if position <= self.header_end:
+            self._in.seek(self.header_end)
+            return
+        self._in.seek(position)
+        while True:
+            have = self._in.fill(_LARGEST_READ)
+            found = self._in.data.find(self._marker, self._in.pos) if self._marker else -1
+            if found >= 0:
+                self._in.pos = found
+                return
+            if have < _LARGEST_READ:
+                self._in.pos += have
+                return
+            self._in.pos += have - len(self._marker) + 1
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        if self.compression == BLOCK:
+            return self._block_records()
+        if self._codec is not None:
+            return self._compressed_records(self._codec)
+        return self._plain_records()
+
+    def records(self) -> Iterator[tuple[Writable, Writable]]:
+        """The records as Writables; raises FormatError for a class that is not known."""
+        key_type, value_type = lookup(self.key_class), lookup(self.value_class)
+        for key, value in self:
+            try:
+                yield key_type.from_bytes(key), value_type.from_bytes(value)
+            except FormatError as exc:
+                raise exc.at(f"{self.name}, record before offset {self.position}") from exc.__cause__
+
+    def _plain_records(self) -> Iterator[tuple[bytes, bytes]]:
+        """Records as they lie in the file."""
+        window = self._in
+        unpack = _LENGTHS.unpack_from
+        while True:
+            data, pos = window.data, window.pos
+            if pos + 8 <= len(data):
+                length, key_length = unpack(data, pos)
+                value_at = pos + 8 + key_length
+                end = pos + 8 + length
+                if 0 <= key_length <= length and end <= len(data):
+                    window.pos = end
+                    yield data[pos + 8 : value_at], data[value_at:end]
+                    continue
+            if not self._ready():
+                return
+
+    def _ready(self) -> bool:
+        """Pass a marker, check the next record's lengths and read it into the window; False at the end."""
+        window = self._in
+        if self._pass_marker() or not window.fill(1):
+            return False
+        at = window.offset
+        if window.fill(8) < 8:
+            raise window.truncated("the lengths of a record", at, 8, window.fill(0))
+        length, key_length = _LENGTHS.unpack_from(window.data, window.pos)
+        if not 0 <= key_length <= length:
+            raise FormatError(
+                "impossible lengths of a record",
+                path=window.name,
+                offset=at,
+                expected="0 <= key <= record",
+                found=f"key {key_length}, record {length}",
+            )
+        window.take(8 + length, "a record")
+        window.seek(at)
+        return True
+
+    def _pass_marker(self) -> bool:
+        """Move behind a marker if there is one; True if it ends this reader's range."""
+        window = self._in
+        marker = self._marker
+        if not marker or window.fill(len(marker)) < 4 or not window.data.startswith(SYNC_ESCAPE, window.pos):
+            return False
+        if self._end is not None and window.offset >= self._end:
+            return True
+        at = window.offset
+        found = window.take(len(marker), "a sync marker")
+        if found != marker:
+            raise FormatError(
+                "wrong sync marker", path=window.name, offset=at, expected=marker.hex(), found=found.hex()
+            )
+        return False
+
+    def _compressed_records(self, values: Codec) -> Iterator[tuple[bytes, bytes]]:
+        decompress = values.decompress
+        for key, value in self._plain_records():
+            try:
+                plain = decompress(value)
+            except FormatError as exc:
+                raise exc.at(self.name, self._in.offset - len(value)) from exc.__cause__
+            yield key, plain
+
+    def _block_records(self) -> Iterator[tuple[bytes, bytes]]:
+        while True:
+            at = self._in.offset
+            if not self._in.fill(1):
+                return
+            if self._pass_marker():
+                return
+            if self._marker and self._in.offset == at:
+                self._missing_marker(at)
+            count = self._in.take_vint("number of records")
+            keys = self._read_column(count, "keys")
+            values = self._read_column(count, "values")
+            yield from zip(keys, values, strict=True)
+
+    def _missing_marker(self, at: int) -> None:
+        have = self._in.fill(4)
+        if have < 4:
+            raise self._in.truncated("a sync marker", at, len(self._marker), have)
+        raise FormatError(
+            "no sync marker before a block",
+            path=self.name,
+            offset=at,
+            expected=self._marker.hex(),
+            found=self._in.data[self._in.pos : self._in.pos + len(self._marker)].hex(),
+        )
+
+    def _read_column(self, count: int, what: str) -> list[bytes]:
+        """The keys or the values of a block: their sizes, then the bytes."""
+        at = self._in.offset
+        lengths = _read_lengths(self._read_part(f"the sizes of the {what}"), count, what, self.name, at)
+        at = self._in.offset
+        data = self._read_part(f"the {what}")
+        if sum(lengths) != len(data):
+            raise FormatError(
+                f"sizes of the {what} don't add up", path=self.name, offset=at, expected=sum(lengths), found=len(data)
+            )
+        return [data[begin:end] for begin, end in pairwise(accumulate(lengths, initial=0))]
+
+    def _read_part(self, what: str) -> bytes:
+        """A compressed part of a block, decompressed."""
+        size = self._in.take_vint(f"size of {what}")
+        at = self._in.offset
+        part = self._in.take(size, what)
+        assert self._codec is not None
+        try:
+            return self._codec.decompress(part)
+        except FormatError as exc:
+            raise exc.at(self.name, at) from exc.__cause__
+
+    def close(self) -> None:
+        self._in.source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _read_lengths(data: bytes, count: int, what: str, name: str, at: int) -> list[int]:
+    """`count` VInts that are not negative and use up `data`."""
+    if len(data) == count and (not data or max(data) < 128):
+        return list(data)
+    if count <= len(data):
+        source = DataInput(data)
+        try:
+            lengths = [source.read_vint() for _ in range(count)]
+        except FormatError as exc:
+            exc.offset = at
+            raise exc.at(name) from None
+        if not source.remaining and min(lengths, default=0) >= 0:
+            return lengths
+    raise FormatError(f"wrong sizes of the {what} of a block", path=name, offset=at, expected=f"{count} sizes")
+
+
+class SequenceFileWriter:
+    """Writes a SequenceFile of version 6 and its `.crc` sibling.
+
+    `sync` gives the 16 bytes of the marker (for files that must come out equal byte for byte). Leaving the `with`
+    block by an error removes the unfinished file.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        key_class: str,
+        value_class: str,
+        *,
+        compression: str = NONE,
+        codec: str = DEFAULT_CODEC,
+        metadata: Mapping[str, str] | None = None,
+        sync: bytes | None = None,
+        block_size: int = BLOCK_SIZE,
+        sync_interval: int = SYNC_INTERVAL,
+    ) -> None:
+        if compression not in COMPRESSIONS:
+            raise FormatError("unknown compression", path=path, expected="NONE, RECORD or BLOCK", found=compression)
+        sync = new_sync() if sync is None else sync
+        if len(sync) != SYNC_SIZE:
+            raise FormatError("wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync))
+        self.path = Path(path)
+        self.header = SequenceHeader(
+            key_class, value_class, compression, None if compression == NONE else codec, dict(metadata or {}), sync
+        )
+        self._compress = None if compression == NONE else _find(codec, path).compress
+        self._marker = SYNC_ESCAPE + sync
+        self._interval = sync_interval
+        self._last_sync = 0
+        self._block = _BlockColumns(block_size) if compression == BLOCK else None
+        self._out = ChecksumWriter(path)
+        self._out.write(self.header.to_bytes())
+
+    @property
+    def position(self) -> int:
+        """The file's length so far (Writer.getLength): where the next record or the current block will stand."""
+        return self._out.position
+
+    def append(self, key: Writable, value: Writable) -> None:
+        """Append a record; FormatError if it is of other classes than the file's."""
+        found = (key.class_name, value.class_name)
+        expected = (self.header.key_class, self.header.value_class)
+        if found != expected:
+            raise FormatError("wrong class", path=self.path, expected=" and ".join(expected), found=" and ".join(found))
+        self.append_raw(key.to_bytes(), value.to_bytes())
+
+    def append_raw(self, key: bytes, value: bytes) -> None:
+        """Append a record of serialized bytes (not compressed)."""
+        if self._block is not None:
+            if self._block.add(key, value):
+                self.sync()
+            return
+        if self._compress is not None:
+            value = self._compress(value)
+        out = self._out
+        if out.position >= self._last_sync + self._interval:
+            self._write_marker()
+        out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
+
+    def sync(self) -> None:
+        """Write a marker; in a file of blocks, close the block (nothing if it is empty)."""
+        if self._block is None:
+            self._write_marker()
+        elif self._block.count:
+            self._write_marker()
+            assert self._compress is not None
+            self._out.write(encode_vlong(self._block.count))
+            for part in self._block.parts():
+                data = self._compress(part)
+                self._out.write(encode_vlong(len(data)))
+                self._out.write(data)
+            self._block.clear()
+
+    def _write_marker(self) -> None:
+        if self._last_sync != self._out.position:
+            self._out.write(self._marker)
+            self._last_sync = self._out.position
+
+    def close(self) -> None:
+        """Write what is pending and close the file."""
+        if self._block is not None:
+            self.sync()
+        self._out.close()
+
+    def discard(self) -> None:
+        """Close and remove the unfinished file."""
+        self._out.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+
+class _BlockColumns:
+    """The records of a block that is being collected."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        self.count = 0
+        self._key_sizes, self._keys = DataOutput(), bytearray()
+        self._value_sizes, self._values = DataOutput(), bytearray()
+
+    def add(self, key: bytes, value: bytes) -> bool:
+        """Add a record; True if the block is full."""
+        self.count += 1
+        self._key_sizes.write_vint(len(key))
+        self._keys += key
+        self._value_sizes.write_vint(len(value))
+        self._values += value
+        return len(self._keys) + len(self._values) >= self._limit
+
+    def parts(self) -> Iterator[bytes]:
+        yield self._key_sizes.getvalue()
+        yield bytes(self._keys)
+        yield self._value_sizes.getvalue()
+        yield bytes(self._values)
+
+
+def _find(name: str, path: str | Path) -> Codec:
+    try:
+        return codec(name)
+    except FormatError as exc:
+        raise exc.at(path) from None
