@@ -1,0 +1,46 @@
+"""The CrawlDb on disk: MapFiles of <Text, CrawlDatum>, uncompressed, one per partition, and `old/` as a backup.
+
+Source: org.apache.nutch.crawl.CrawlDb (createJob, install), org.apache.nutch.crawl.CrawlDbReader.get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minutch.records.crawldatum import CrawlDatum
+from minutch.tables.database import Database, part_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.tables.crawldata import CrawlDataWriter
+
+
+class CrawlDb(Database):
+    """The CrawlDb at a path."""
+
+    def get(self, url: str) -> CrawlDatum | None:
+        """The entry of `url`; None if there is none. Raises StoreError where there is no CrawlDb."""
+        value = self.lookup(url)
+        return None if value is None else CrawlDatum.from_bytes(value)
+
+    def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
+        """A partition in tables of CRAWLDB_SCHEMA, sorted by key over the whole partition (at least one table)."""
+        from minutch.tables.crawldata import scan
+
+        return scan(self.require_parts()[index])
+
+    def read_part(self, index: int) -> pl.DataFrame:
+        """A whole partition as a table of CRAWLDB_SCHEMA, sorted by key."""
+        from minutch.tables.crawldata import read
+
+        return read(self.require_parts()[index])
+
+    @staticmethod
+    def part_writer(directory: Path, index: int) -> CrawlDataWriter:
+        """A writer of partition `index` of the CrawlDb that is being written to `directory` (see `replacement`)."""
+        from minutch.tables.crawldata import CrawlDataWriter
+
+        return CrawlDataWriter(directory / part_name(index), mapfile=True)

@@ -1,0 +1,58 @@
+"""The LinkDb on disk: MapFiles of <Text, Inlinks>, each record compressed with zlib, one per partition; no `old/`.
+
+All records of a LinkDb have one of two layouts (see `records.links`), which only the records themselves tell.
+Source: org.apache.nutch.crawl.LinkDb (createJob, install), org.apache.nutch.crawl.LinkDbReader.getInlinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minutch.formats.javaio import DataInput
+from minutch.formats.sequencefile import SequenceFileReader
+from minutch.records.links import Inlinks
+from minutch.records.links_columns import layout_of
+from minutch.tables.database import Database, part_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.tables.links import InlinksWriter
+
+LAYOUT_PROPERTY = "linkdb.inlink.layout"
+"""The layout in which a LinkDb is written; without it, that of the LinkDb that is merged with, else the newer one."""
+
+
+class LinkDb(Database):
+    """The LinkDb at a path."""
+
+    @cached_property
+    def layout(self) -> str:
+        """The layout of the records that are there (LAYOUT_METADATA where nothing tells)."""
+        return layout_of(self._values())
+
+    def _values(self) -> Iterator[bytes]:
+        for part in self.parts():
+            with SequenceFileReader(part / "data") as reader:
+                yield from (value for _, value in reader)
+
+    def get(self, url: str) -> Inlinks | None:
+        """The inlinks of `url`; None if there is no entry. Raises StoreError where there is no LinkDb."""
+        value = self.lookup(url)
+        return None if value is None else Inlinks.read(DataInput(value), self.layout)
+
+    def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
+        """A partition in tables of INLINKS_SCHEMA, sorted by key over the whole partition."""
+        from minutch.tables.links import scan_inlinks
+
+        return scan_inlinks(self.require_parts()[index], self.layout)
+
+    @staticmethod
+    def part_writer(directory: Path, index: int, layout: str) -> InlinksWriter:
+        """A writer of partition `index` of the LinkDb that is being written to `directory` (see `replacement`)."""
+        from minutch.tables.links import InlinksWriter
+
+        return InlinksWriter(directory / part_name(index), layout)

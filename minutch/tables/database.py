@@ -1,0 +1,105 @@
+"""A database directory as Nutch keeps it: partitions under `current`, a lock, and a safe way to replace it.
+
+    <db>/current/part-r-NNNNN/{data,index}      part-NNNNN in databases of older Nutch
+    <db>/old/…                                  the one before
+    <db>/.locked                                see `lock`
+
+CrawlDb and LinkDb are this with their own records.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from minutch.errors import StoreError
+from minutch.formats.javaio import encode_text, encode_vlong
+from minutch.formats.mapfile import MapFileReader
+from minutch.tables import install
+from minutch.tables.lock import lock
+
+log = logging.getLogger(__name__)
+
+_PART = re.compile(r"part-(?:[rm]-)?(\d{5,})")
+
+
+def part_name(index: int) -> str:
+    """The name of a part file or directory, as Hadoop's FileOutputFormat gives it to a reducer's output."""
+    return f"part-r-{index:05d}"
+
+
+def part_paths(directory: Path) -> list[Path]:
+    """The part files or directories in `directory`, in the order of their numbers."""
+    found = [(int(match[1]), path) for path in directory.iterdir() if (match := _PART.fullmatch(path.name))]
+    return [path for _, path in sorted(found)]
+
+
+class Database:
+    """The database at `path`, which need not exist yet."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    @property
+    def current(self) -> Path:
+        """The directory of the partitions. While an interrupted replacement left none, the whole one of old and new."""
+        current = self.path / install.CURRENT
+        if not current.exists():
+            for name in (install.NEXT, install.PREVIOUS):
+                if (self.path / name).exists():
+                    return self.path / name
+        return current
+
+    def exists(self) -> bool:
+        """Whether there is a database to read."""
+        return self.current.is_dir()
+
+    def parts(self) -> list[Path]:
+        """The directories of the partitions, in order; none where the database does not exist."""
+        return part_paths(self.current) if self.exists() else []
+
+    def require_parts(self) -> list[Path]:
+        """As `parts`. Raises StoreError where the database does not exist."""
+        if not self.exists():
+            raise StoreError(f"Input path does not exist: {self.path / install.CURRENT}")
+        return self.parts()
+
+    def lookup(self, url: str) -> bytes | None:
+        """The serialized record of `url`, found through the MapFile's index; None if there is none."""
+        from minutch.formats.javahash import partition
+
+        key = encode_text(url)
+        parts = self.require_parts()
+        home = partition(key, len(parts)) if parts else 0
+        for part in [*parts[home : home + 1], *parts[:home], *parts[home + 1 :]]:
+            with MapFileReader(part) as reader:
+                value = reader.get(encode_vlong(len(key)) + key)
+            if value is not None:
+                return value
+        return None
+
+    def lock(self, force: bool = False) -> AbstractContextManager[Path]:
+        """Hold the database's lock. Raises LockedError; `force` goes past any other's lock."""
+        return lock(self.path, force)
+
+    @contextmanager
+    def replacement(self, *, keep_old: bool) -> Iterator[Path]:
+        """A new, empty directory for the next database; it becomes `current` at the end, or goes away on an error.
+
+        The caller holds the lock. `keep_old` keeps the database that is replaced as `old` (else that goes too).
+        """
+        install.recover(self.path)
+        new = install.new_directory(self.path)
+        try:
+            yield new
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        install.install(self.path, new, keep_old=keep_old)

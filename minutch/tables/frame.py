@@ -1,0 +1,63 @@
+"""The columns of the tables that whole-database jobs work on, and the few shapes that every job needs of them.
+
+A key is a URL's bytes as they stand in a Text, not decoded: invalid UTF-8 survives, and byte order is Nutch's order.
+
+    CRAWLDB_SCHEMA   one row per CrawlDatum
+    INLINKS_SCHEMA   one row per Inlink; the rows of one key lie together, in the order of the record
+    OUTLINKS_SCHEMA  one row per Outlink of a ParseData, in the order of the record
+
+Source: org.apache.nutch.crawl.CrawlDatum, Inlinks, Inlink; org.apache.nutch.parse.ParseData, Outlink.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+CRAWLDB_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),  # the URL's bytes
+        "status": pl.UInt8(),
+        "fetch_time": pl.Int64(),  # ms since the epoch
+        "modified_time": pl.Int64(),  # ms since the epoch, 0 = unknown
+        "retries": pl.Int8(),
+        "fetch_interval": pl.Int32(),  # seconds
+        "score": pl.Float32(),
+        "signature": pl.Binary(),  # null = none, else 1 to 127 bytes
+        "metadata": pl.Binary(),  # null = none or empty, else Hadoop's MapWritable as it was stored
+    }
+)
+
+INLINKS_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),  # the URL that is linked to
+        "from_url": pl.Binary(),  # null in the one row of a key whose Inlinks are empty
+        "anchor": pl.Binary(),
+        "metadata": pl.Binary(),  # null = none, else Hadoop's MapWritable as it was stored
+    }
+)
+
+OUTLINKS_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),  # the page's URL
+        "to_url": pl.Binary(),
+        "anchor": pl.Binary(),
+    }
+)
+
+
+def empty(schema: pl.Schema) -> pl.DataFrame:
+    """A table of `schema` without rows."""
+    return pl.DataFrame(schema=schema)
+
+
+def conform(frame: pl.DataFrame, schema: pl.Schema = CRAWLDB_SCHEMA) -> pl.DataFrame:
+    """`frame` with exactly the columns of `schema`, in its order and types; other columns are dropped.
+
+    Raises polars.exceptions.ColumnNotFoundError if one is missing.
+    """
+    return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
+def concat(frames: list[pl.DataFrame], schema: pl.Schema = CRAWLDB_SCHEMA) -> pl.DataFrame:
+    """The rows of all `frames`, in order; a table of `schema` without rows where there are none."""
+    return pl.concat(frames, rechunk=False) if frames else empty(schema)

@@ -1,0 +1,107 @@
+"""Replace a directory of a database so that at every instant the old or the new one is whole and found.
+
+    <db>/current            the database
+    <db>/old                the one before, where a backup is kept
+    <db>/.new-<pid>         being written; never read, deleted when its writer is gone
+    <db>/.next              complete, not yet in place
+    <db>/.previous          taken out of its place, about to become `old` or to be deleted
+
+Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere it does for the
+instant between two renames; `recover` then finds `.next` complete and puts it in place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+from pathlib import Path
+
+from minutch.errors import StoreError
+
+CURRENT = "current"
+OLD = "old"
+NEXT = ".next"
+PREVIOUS = ".previous"
+NEW_PREFIX = ".new-"
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def new_directory(database: Path) -> Path:
+    """An empty directory beside `current` for a new database to be written into."""
+    path = database / f"{NEW_PREFIX}{os.getpid()}"
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir(parents=True)
+    return path
+
+
+def install(database: Path, new: Path, *, keep_old: bool) -> None:
+    """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or goes away."""
+    recover(database)
+    sync_tree(new)
+    next_, current, previous = database / NEXT, database / CURRENT, database / PREVIOUS
+    new.rename(next_)
+    if not current.exists():
+        next_.rename(current)
+    elif _exchange(next_, current):
+        next_.rename(previous)
+    else:
+        current.rename(previous)
+        next_.rename(current)
+    sync_directory(database)
+    _retire(database, keep_old)
+
+
+def recover(database: Path) -> None:
+    """Finish or clear away what an interrupted `install` left behind; only the holder of the lock may call it."""
+    current, next_, previous = database / CURRENT, database / NEXT, database / PREVIOUS
+    if not current.exists():
+        for candidate in (next_, previous):
+            if candidate.exists():
+                candidate.rename(current)
+                break
+    for leftover in (next_, previous, *database.glob(f"{NEW_PREFIX}*")):
+        if leftover.exists() and not leftover.name.endswith(f"-{os.getpid()}"):
+            shutil.rmtree(leftover)
+
+
+def _retire(database: Path, keep_old: bool) -> None:
+    old, previous = database / OLD, database / PREVIOUS
+    if previous.exists() or not keep_old:
+        shutil.rmtree(old, ignore_errors=True)
+    if previous.exists():
+        if keep_old:
+            previous.rename(old)
+        else:
+            shutil.rmtree(previous)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap the names of two directories at once; False where the system can't."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    return bool(rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0)
+
+
+def sync_directory(path: Path) -> None:
+    """fsync a directory: its names are on disk when this returns."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as exc:
+        raise StoreError(f"can't write {path} to disk: {exc}") from exc
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(path: Path) -> None:
+    """fsync every file and directory below `path`, and itself."""
+    for directory, _, names in os.walk(path):
+        for name in names:
+            sync_directory(Path(directory, name))
+        sync_directory(Path(directory))

@@ -1,0 +1,65 @@
+"""Sorted tables side by side: the join that every update of a database is.
+
+Tables here are streams: iterators of frames with a `key` column, sorted by key over the whole stream, in which no key
+is spread over two frames unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import polars as pl
+
+
+def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` in ascending order of key bytes; rows of one key keep their order."""
+    return frame.sort("key", maintain_order=True)
+
+
+def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:
+    """Walk sorted streams side by side, key range by key range.
+
+    Each stream's frames are sorted by key over the whole stream (a key may be spread over frames). Yields one tuple per
+    key range with a frame of each stream: all rows of a key, from every stream, come in the same tuple; the ranges
+    ascend. Every stream must hold at least one frame (an empty one will do), which tells its columns.
+    """
+    cursors = [_Cursor(iter(stream)) for stream in streams]
+    while True:
+        bounds = [bound for cursor in cursors if (bound := cursor.complete_below()) is not None]
+        if not bounds:  # everything that is left is in memory
+            if any(len(cursor.frame) for cursor in cursors):
+                yield tuple(cursor.frame for cursor in cursors)
+            return
+        bound = min(bounds)
+        parts = tuple(cursor.take_below(bound) for cursor in cursors)
+        if any(len(part) for part in parts):
+            yield parts
+        for cursor in cursors:
+            cursor.advance(bound)
+
+
+class _Cursor:
+    """The frames of one stream, with the rows at hand in `frame`."""
+
+    def __init__(self, frames: Iterator[pl.DataFrame]) -> None:
+        self._frames = frames
+        self.frame = next(frames)
+        self._next = next(frames, None)
+
+    def complete_below(self) -> bytes | None:
+        """The key below which all rows are at hand; None at the end of the stream."""
+        if self._next is None:
+            return None
+        return bytes(self.frame["key"][-1]) if len(self.frame) else b""
+
+    def take_below(self, bound: bytes) -> pl.DataFrame:
+        """Remove and return the rows with keys below `bound`."""
+        count = self.frame["key"].search_sorted(bound, side="left")
+        taken, self.frame = self.frame[:count], self.frame[count:]
+        return taken
+
+    def advance(self, bound: bytes) -> None:
+        """Get more rows where `bound` was this stream's own end."""
+        if self._next is not None and self.complete_below() in {b"", bound}:
+            self.frame = pl.concat([self.frame, self._next]) if len(self.frame) else self._next
+            self._next = next(self._frames, None)

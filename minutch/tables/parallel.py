@@ -1,0 +1,64 @@
+"""A job per partition on all cores, and how much memory a job may take.
+
+Kernels and Polars let go of Python's lock, so threads of one process are enough.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from minutch.conf import Configuration
+
+MEMORY_PROPERTY = "minutch.engine.memory"
+"""Bytes (k, m, g suffixes allowed) that a job's tables may take; 0 or unset is a quarter of the machine's memory."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def memory_budget(conf: Configuration) -> int:
+    """Bytes that a job's tables may take: `minutch.engine.memory`, else a quarter of the machine."""
+    text = (conf.get(MEMORY_PROPERTY) or "").strip().lower()
+    scale = _SUFFIXES.get(text[-1:], 1)
+    number = text[:-1] if scale > 1 else text
+    given = int(float(number) * scale) if number else 0
+    return given or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+def workers() -> int:
+    """Threads that work at the same time: one per core that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def for_each(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> list[R]:
+    """`work` done on each item by `threads` threads (0 = one per core); results in the order of the items.
+
+    The first error is raised after running work has ended; work that has not begun by then is dropped.
+    """
+    return list(ordered(work, items, threads))
+
+
+def ordered(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> Iterator[R]:
+    """As `for_each`, but results are handed on as they come, and only as many items as threads are under way."""
+    count = threads or workers()
+    if count == 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(count) as pool:
+        running: list[Future[R]] = []
+        try:
+            for item in items:
+                running.append(pool.submit(work, item))
+                if len(running) > count:
+                    yield running.pop(0).result()
+            while running:
+                yield running.pop(0).result()
+        finally:
+            for future in running:
+                future.cancel()

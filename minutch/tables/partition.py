@@ -1,0 +1,28 @@
+"""Which part file a key belongs to: Hadoop's HashPartitioner over Text.
+
+    partition = (Text.hashCode & 0x7fffffff) % number of parts
+    Text.hashCode: h = 1; for each signed byte b of the UTF-8: h = 31 * h + b, in 32 bits
+
+Source: org.apache.hadoop.mapreduce.lib.partition.HashPartitioner, org.apache.hadoop.io.WritableComparator.hashBytes.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from minutch.formats.javahash import partition
+
+
+def partition_of(keys: pl.Series, parts: int) -> pl.Series:
+    """The part (0 to parts - 1, UInt32) of each of `keys` (Binary)."""
+    if parts == 1:
+        return pl.repeat(0, len(keys), dtype=pl.UInt32, eager=True).alias("part")
+    return pl.Series("part", [partition(key, parts) for key in keys], dtype=pl.UInt32)
+
+
+def split(frame: pl.DataFrame, parts: int) -> list[pl.DataFrame]:
+    """`frame` cut into its partitions, rows in their order; partition i is at index i."""
+    if parts == 1:
+        return [frame]
+    part = partition_of(frame["key"], parts)
+    return [frame.filter(part == i) for i in range(parts)]
