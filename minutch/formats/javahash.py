@@ -238,7 +238,7 @@ def _generate(odd: int, width: int, below_point: int, exponent: int, *, precisio
     up = high and (not low or 2 * rest > tens or (2 * rest == tens and digits[-1] % 2 == 1))
     text = "".join(map(str, digits))
     if up:
-        carried = str(int(text) + 1)
+        carried = str(int(text) + 1).zfill(len(text))
         ten += len(carried) > len(text)
         text = carried[: len(text)]
     return text, ten + 1
