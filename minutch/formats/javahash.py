@@ -266,6 +266,15 @@ def date_to_string(ms: int) -> str:
     return f"{_DAYS[day % 7]} {_MONTHS[month - 1]} {of_month:02} {clock} UTC {year}"
 
 
+def date_time_to_string(ms: int) -> str:
+    """SimpleDateFormat("yyyy-MM-dd HH:mm:ss") in the time zone UTC; years before the first as `date_to_string`."""
+    day, rest = divmod(ms, _DAY_MS)
+    year, month, of_month = _civil(day)
+    seconds = rest // 1000
+    year = year if year > 0 else 1 - year
+    return f"{year:04}-{month:02}-{of_month:02} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
 def _civil(day: int) -> tuple[int, int, int]:
     """Year, month and day of a day counted from 1970-01-01. Years are counted from 1 March inside."""
     if day >= _FIRST_GREGORIAN_DAY:

@@ -105,11 +105,11 @@ def register(cls: W) -> W:
     return cls
 
 
-def lookup(class_name: str) -> type[Writable]:
-    """The class of a Java class name; FormatError if minutch has none."""
+def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
+    """The class of a Java class name; FormatError (at `offset`, where the name stood) if minutch has none."""
     found = REGISTRY.get(class_name)
     if found is None:
-        raise FormatError("unknown Writable class", found=class_name)
+        raise FormatError("unknown Writable class", offset=offset, found=class_name)
     if isinstance(found, str):
         module, _, name = found.partition(":")
         found = REGISTRY[class_name] = getattr(import_module(module), name)
@@ -394,6 +394,8 @@ _PREDEFINED = [
 ]
 _ID_TO_NAME = {_FIRST_ID + i: f"org.apache.hadoop.io.{name}" for i, name in enumerate(_PREDEFINED)}
 _NAME_TO_ID = {name: i for i, name in _ID_TO_NAME.items()}
+PREDEFINED_CLASSES = _ID_TO_NAME
+"""Class ids (signed bytes) that every MapWritable knows without an entry in its class table."""
 _MAX_NEW_CLASSES = 127
 
 
@@ -500,7 +502,7 @@ def _read_by_id(data: DataInput, names: dict[int, str]) -> Writable:
     name = names.get(class_id)
     if name is None:
         raise FormatError("class id that the MapWritable's table lacks", offset=start, found=class_id)
-    return lookup(name).read(data)
+    return lookup(name, start).read(data)
 
 
 @register
@@ -538,7 +540,7 @@ class GenericWritable(Writable):
         index = data.read_unsigned_byte()
         if index >= len(cls.types):
             raise FormatError("class index beyond the table", offset=start, expected=f"< {len(cls.types)}", found=index)
-        return cls(lookup(cls.types[index]).read(data))
+        return cls(lookup(cls.types[index], start).read(data))
 
     def write(self, out: DataOutput) -> None:
         out.write_byte(self.types.index(self.instance.class_name))

@@ -4,14 +4,13 @@
     NutchField          float weight, int number of values, (text Java class, value)*
     NutchIndexAction    byte action, NutchDocument
 
-Values and their Java classes: str String, bool Boolean, int Integer, Long Long, float Float, datetime Date (long ms).
+Values and their Java classes: str String, bool Boolean, int Integer, Long Long, float Float, Date Date (long, ms).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
 from minutch.errors import FormatError
@@ -20,7 +19,6 @@ from minutch.formats.javaio import DataInput, DataOutput
 from minutch.formats.writables import Writable
 from minutch.records.metadata import Metadata, read_version
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 ADD: Final = 0
 DELETE: Final = 1
 UPDATE: Final = 2
@@ -30,11 +28,11 @@ class Long(int):
     """An int that is a java.lang.Long in a NutchField."""
 
 
-FieldValue = str | bool | int | float | datetime
+class Date(int):
+    """An int that is a java.util.Date in a NutchField: milliseconds since the epoch."""
 
 
-def _to_ms(value: datetime) -> int:
-    return (value - _EPOCH) // timedelta(milliseconds=1)
+FieldValue = str | bool | int | float
 
 
 _Codec = tuple[str, Callable[[DataInput], Any], Callable[[DataOutput, Any], None]]
@@ -44,11 +42,7 @@ _CODECS: Final[dict[type, _Codec]] = {
     int: ("java.lang.Integer", DataInput.read_int, DataOutput.write_int),
     Long: ("java.lang.Long", lambda data: Long(data.read_long()), DataOutput.write_long),
     float: ("java.lang.Float", DataInput.read_float, DataOutput.write_float),
-    datetime: (
-        "java.util.Date",
-        lambda data: _EPOCH + timedelta(milliseconds=data.read_long()),
-        lambda out, value: out.write_long(_to_ms(value)),
-    ),
+    Date: ("java.util.Date", lambda data: Date(data.read_long()), DataOutput.write_long),
 }
 _READERS: Final = {name: read for name, read, _ in _CODECS.values()}
 
@@ -58,7 +52,7 @@ def _value_to_string(value: FieldValue) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return javahash.float_to_string(value)
-    return javahash.date_to_string(_to_ms(value)) if isinstance(value, datetime) else str(value)
+    return javahash.date_to_string(value) if isinstance(value, Date) else str(value)
 
 
 @dataclass(slots=True)

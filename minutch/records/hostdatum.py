@@ -7,7 +7,6 @@ long unfetched, fetched, not modified, redirected temporarily, redirected perman
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from minutch.formats import javahash
@@ -61,11 +60,10 @@ class HostDatum(Writable):
     def __str__(self) -> str:
         counts = (self.unfetched, self.fetched, self.gone, self.redir_temp, self.redir_perm, self.not_modified)
         failures = (self.num_records, self.dns_failures, self.connection_failures, self.num_failures)
-        checked = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=self.last_check)
         fields = [
             *map(str, counts + failures),
             javahash.float_to_string(self.score),
-            f"{checked:%Y-%m-%d %H:%M:%S}",
+            javahash.date_time_to_string(self.last_check),
             self.homepage_url,
         ]
         return "\t".join(fields) + "\t" + "".join(f"{key}:{value}|||" for key, value in self.metadata.java_items())

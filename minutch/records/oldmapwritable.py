@@ -59,8 +59,8 @@ class OldMapWritable(dict[Writable, Writable], Writable):
             unknown = [i for i in ids if i not in names]
             if unknown:
                 raise FormatError("class id that the MapWritable's table lacks", offset=start, found=unknown[0])
-            key = lookup(names[ids[0]]).read(data)
-            result[key] = lookup(names[ids[1]]).read(data)
+            key = lookup(names[ids[0]], start).read(data)
+            result[key] = lookup(names[ids[1]], start).read(data)
         return result
 
     def write(self, out: DataOutput) -> None:

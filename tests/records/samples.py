@@ -1,0 +1,68 @@
+"""One well-filled value of every record class."""
+
+from __future__ import annotations
+
+from minutch.formats.writables import DoubleWritable, FloatWritable, IntWritable, MapWritable, Text, Writable
+from minutch.records import protocolstatus
+from minutch.records.content import Content
+from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
+from minutch.records.document import DELETE, Date, Long, NutchDocument, NutchField, NutchIndexAction
+from minutch.records.hostdatum import HostDatum
+from minutch.records.links import Inlink, Inlinks, Outlink
+from minutch.records.metadata import Metadata, MetaWrapper
+from minutch.records.nutchwritable import NutchWritable
+from minutch.records.oldmapwritable import OldMapWritable
+from minutch.records.parsedata import ParseData, ParseImpl
+from minutch.records.parsestatus import SUCCESS, SUCCESS_REDIRECT, ParseStatus
+from minutch.records.parsetext import ParseText
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.selectorentry import SelectorEntry
+from minutch.records.webgraph import OUTLINK, LinkDatum, LinkNode, LinkNodes, LoopSet, Node, Route
+
+META = MapWritable({Text("_rs_"): IntWritable(12), Text("_pst_"): ProtocolStatus.of(protocolstatus.SUCCESS)})
+DATUM = CrawlDatum(STATUS_DB_FETCHED, 2_592_000, 1.5, 1_760_000_000_000, 1_750_000_000_000, 2, b"\x01" * 16, META)
+METADATA = Metadata.of({"Content-Type": "text/html", "Set-Cookie": ["a=1", "b=2"], "grün": "ü"})
+DATA = ParseData(
+    ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://a/", None, "3"]),
+    "A title",
+    [Outlink("http://a/1", "one"), Outlink("http://a/2", "", MapWritable({Text("rel"): Text("next")}))],
+    METADATA,
+    Metadata.of({"k": "v"}),
+)
+DOCUMENT = NutchDocument(
+    {
+        "id": NutchField(["http://a/"]),
+        "many": NutchField(["x", True, 7, Long(2**40), 0.25, Date(1_767_323_045_000)], 2.0),
+    },
+    0.5,
+    METADATA,
+)
+SAMPLES: list[Writable] = [
+    DATUM,
+    CrawlDatum(),
+    SelectorEntry("http://a/", DATUM, 3),
+    Inlink("http://a/", "anchor", META),
+    Inlinks([Inlink("http://a/", "x"), Inlink("http://b/", "", META)]),
+    Inlinks(),
+    OldMapWritable({Text("b"): FloatWritable(1.0), Text("a"): DoubleWritable(2.0)}),
+    METADATA,
+    MetaWrapper(DATUM, METADATA),
+    NutchWritable(DATUM),
+    DOCUMENT,
+    NutchIndexAction(DOCUMENT, DELETE),
+    Outlink("http://a/", "x", META),
+    DATA,
+    ParseImpl(ParseText("text"), DATA, False),
+    DATA.status,
+    ParseText("some text"),
+    Content("http://a/", "http://b/", b"\0\xff<p>", "text/html", METADATA),
+    ProtocolStatus(protocolstatus.MOVED, ["http://b/"], 5),
+    LinkDatum("http://a/", "x", 0.5, 1_760_000_000_000, OUTLINK),
+    Node(3, 4, 0.75, METADATA),
+    LinkNode("http://a/", Node(1, 2)),
+    LinkNodes([LinkNode("http://a/", Node()), LinkNode("http://b/", Node())]),
+    LinkNodes(),
+    Route("http://a/", "http://b/", True),
+    LoopSet({"http://a/": None, "http://b/": None}),
+    HostDatum(0.5, 1_760_000_000_000, "http://a/", 1, 2, 3, 4, 5, 6, 7, 8, META),
+]

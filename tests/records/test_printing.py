@@ -1,0 +1,95 @@
+"""What the records print, as Nutch's toString; and the strings of their oldest versions."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+
+from minutch.errors import FormatError
+from minutch.formats.javaio import DataOutput
+from minutch.formats.writables import Text
+from minutch.records import protocolstatus
+from minutch.records.content import Content
+from minutch.records.metadata import Metadata
+from minutch.records.nutchwritable import NutchWritable
+from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsetext import ParseText
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.webgraph import LinkDatum, Node
+from tests.records.samples import DATA, DOCUMENT
+
+
+def test_statuses() -> None:
+    assert str(ProtocolStatus.of(protocolstatus.NOTFOUND, "http://a/")) == "notfound(14), lastModified=0: http://a/"
+    assert str(ProtocolStatus(99)) == "null(99), lastModified=0"
+    assert str(ParseStatus(2, 200, ["boom"])) == "failed(2,200): boom"
+    assert str(ParseStatus(1, 100, ["http://a/", None, "3"])) == "success(1,100), args[0]=http://a/, args[2]=3"
+    assert str(ParseStatus(7, 0)) == "UNKNOWN!(7,0)"
+
+
+def test_parse_data_and_document() -> None:
+    text = str(DATA)
+    assert text.startswith(
+        "Version: 5\nStatus: success(1,100), args[0]=http://a/, args[2]=3\nTitle: A title\nOutlinks: 2"
+    )
+    assert "  outlink: toUrl: http://a/2 anchor:  rel: next\n" in text
+    assert text.endswith("Parse Metadata:\n  k = v\n")
+    assert "\tmany:\t[x, true, 7, 1099511627776, 0.25, Fri Jan 02 03:04:05 UTC 2026]\n" in str(DOCUMENT)
+
+
+def test_web_graph() -> None:
+    assert str(LinkDatum("u", "a", 0.5, 7, 1)) == "url: u, anchor: a, score: 0.5, timestamp: 7, link type: inlink"
+    assert str(Node(1, 3, 1.0)) == (
+        "num inlinks: 1, num outlinks: 3, inlink score: 1.0, outlink score: 0.33333334, metadata: "
+    )
+
+
+def test_content_in_a_charset() -> None:
+    content = Content("u", "b", b"gr\xfcn", "text/plain", Metadata.of({"k": "v"}))
+    assert content.to_string("latin-1").endswith("metadata: k=v\nContent:\ngrün")
+    assert str(content).endswith("Content:\ngr\ufffdn")
+
+
+def compressed_strings(*values: str) -> bytes:
+    out = DataOutput()
+    out.write_int(len(values))
+    for value in values:
+        data = gzip.compress(value.encode())
+        out.write_int(len(data))
+        out.write_bytes(data)
+    return out.getvalue()
+
+
+def test_version_1_has_compressed_strings() -> None:
+    status = ProtocolStatus.from_bytes(b"\x01\x0d" + bytes(8) + compressed_strings("http://grün/"))
+    assert status == ProtocolStatus(protocolstatus.TEMP_MOVED, ["http://grün/"])
+    assert ParseStatus.from_bytes(b"\x01\x02\x00\xc8" + compressed_strings("a", "b")).args == ["a", "b"]
+    assert ParseText.from_bytes(b"\x01" + compressed_strings("text")[4:]).text == "text"
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_content_of_old_nutch_is_one_zlib_stream(version: int) -> None:
+    new = Content("http://a/", "http://b/", b"<p>", "text/html", Metadata.of({"k": ["v", "w"]}))
+    stream = zlib.compress(bytes((version,)) + new.to_bytes()[4:])
+    old = len(stream).to_bytes(4, "big") + stream
+    assert Content.from_bytes(old) == new
+    for size in range(len(old)):
+        with pytest.raises(FormatError):
+            Content.from_bytes(old[:size])
+
+
+def test_a_damaged_stream_names_the_offset() -> None:
+    stream = b"\x01" + (20).to_bytes(4, "big") + bytes(20)
+    with pytest.raises(FormatError, match="damaged compressed string") as caught:
+        ParseText.from_bytes(stream)
+    assert caught.value.offset == 1
+
+
+def test_nutch_writable_holds_only_its_types() -> None:
+    assert NutchWritable(Text("x")).to_bytes() == b"\x08\x01x"
+    with pytest.raises(FormatError, match="cannot hold"):
+        NutchWritable(Node())
+    with pytest.raises(FormatError, match="beyond the table"):
+        NutchWritable.from_bytes(b"\xff")
