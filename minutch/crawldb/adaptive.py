@@ -1,0 +1,308 @@
+"""Schedules that learn how often a page changes: shorter intervals after a change, longer ones without.
+
+    interval × (1 - dec_rate)   the page had changed          bounded by min_interval and max_interval,
+    interval × (1 + inc_rate)   it had not                    or by the host's own bounds
+    sync_delta                  the next fetch moves towards the time of the last change
+
+A page whose metadata holds `fixedInterval` keeps that interval. Bounds of hosts come from the file
+`adaptive-host-specific-intervals.txt` (host, minimum, maximum; 0 or `default` for the general bound), rates of MIME
+types from `adaptive-mimetypes.txt` (type, inc_rate, dec_rate, between tabs).
+
+Arithmetic is Java's, in 32-bit floats and long integers, quirks included: the fraction of the interval by which
+sync_delta would move a page that has been unchanged for longer than the maximum interval is an integer division, so 0.
+Matched: org.apache.nutch.crawl.AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.crawldb import rawmap
+from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule, round_int
+from minutch.errors import ConfigError
+from minutch.formats.javahash import float32
+from minutch.formats.javaio import decode_text
+from minutch.formats.writables import FloatWritable, Text, Writable
+from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum, java_round
+from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY
+
+log = logging.getLogger(__name__)
+
+HOST_FILE = "adaptive-host-specific-intervals.txt"
+MIME_FILE = "adaptive-mimetypes.txt"
+MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"
+
+Bounds = tuple[float, float]
+_FIXED_KEY = rawmap.text_key(FIXED_INTERVAL_KEY)
+_TYPE_KEY = rawmap.text_key(CONTENT_TYPE_KEY)
+
+# java.net.URI: the host of a server-based authority; what it does not accept has no host.
+_URI_HOST = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@\[\]]*@)?(?P<host>\[[0-9A-Fa-f:.]+(?:%\w+)?\]|"
+    r"\d{1,3}(?:\.\d{1,3}){3}|(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?)"
+    r"(?::\d*)?(?=[/?#]|$)"
+)
+_NOT_IN_URI = re.compile(
+    r'[\x00-\x20\x7f-\xa0"<>\\^`{|}\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|%(?![0-9A-Fa-f]{2})'
+)
+
+
+class AdaptiveFetchSchedule(AbstractFetchSchedule):
+    """Intervals follow the page's own rate of change."""
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self.inc_rate = conf.get_float("db.fetch.schedule.adaptive.inc_rate", 0.2)
+        self.dec_rate = conf.get_float("db.fetch.schedule.adaptive.dec_rate", 0.2)
+        self.min_interval = conf.get_float("db.fetch.schedule.adaptive.min_interval", 60.0)
+        self.longest_interval = conf.get_float("db.fetch.schedule.adaptive.max_interval", SECONDS_PER_DAY * 365.0)
+        self.sync_delta = conf.get_boolean("db.fetch.schedule.adaptive.sync_delta", True)
+        self.sync_delta_rate = conf.get_float("db.fetch.schedule.adaptive.sync_delta_rate", 0.2)
+        self.host_bounds = _read_host_bounds(conf, self.min_interval, self.longest_interval)
+
+    def bounds(self, url: str) -> Bounds:
+        """Shortest and longest interval of the page's host, in seconds."""
+        if self.host_bounds:
+            return self.host_bounds.get(uri_host(url) or "", (self.min_interval, self.longest_interval))
+        return self.min_interval, self.longest_interval
+
+    def rates(self, datum: CrawlDatum) -> tuple[float, float]:
+        """By how much the page's interval grows without a change, and shrinks after one."""
+        return self.inc_rate, self.dec_rate
+
+    def set_fetch_schedule(
+        self,
+        url: str,
+        datum: CrawlDatum,
+        prev_fetch_time: int,
+        prev_modified_time: int,
+        fetch_time: int,
+        modified_time: int,
+        state: int,
+    ) -> None:
+        super().set_fetch_schedule(url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
+        start = fetch_time
+        fixed = datum.metadata.get(Text(FIXED_INTERVAL_KEY))
+        if isinstance(fixed, FloatWritable):
+            interval = fixed.value
+        else:
+            interval = float32(datum.fetch_interval or self.default_interval)
+            inc_rate, dec_rate = self.rates(datum)
+            if modified_time <= 0 or state == STATUS_MODIFIED:
+                modified_time = fetch_time
+            if state == STATUS_MODIFIED:
+                interval = float32(interval * float32(1 - dec_rate))
+            elif state == STATUS_NOTMODIFIED:
+                interval = float32(interval * float32(1 + inc_rate))
+            shortest, longest = self.bounds(url)
+            if self.sync_delta:
+                delta = fetch_time - modified_time
+                if float32(delta) > float32(interval * 1000):
+                    interval = float32(_divide(delta, 1000))
+                start -= self._offset(delta, int(longest) * 1000)
+            interval = shortest if interval < shortest else min(interval, longest)
+        datum.fetch_interval = java_round(interval)
+        datum.fetch_time = start + _round(interval * 1000.0)
+        datum.modified_time = modified_time
+
+    def _offset(self, delta: int, longest: int) -> int:
+        """By how many ms the next fetch moves forward, `delta` ms after the last change."""
+        offset = _round(delta * self.sync_delta_rate)
+        return offset // delta * longest if delta > 0 and offset > longest else offset
+
+    def set_fetch_schedule_columns(
+        self,
+        frame: pl.DataFrame,
+        prev_fetch_time: pl.Series,
+        prev_modified_time: pl.Series,
+        fetch_time: pl.Series,
+        modified_time: pl.Series,
+        state: pl.Series,
+    ) -> pl.DataFrame:
+        fetched, modified = fetch_time.to_numpy(), modified_time.to_numpy()
+        kind = state.to_numpy()
+        fixed = _fixed_intervals(frame["metadata"])
+        interval = frame["fetch_interval"].to_numpy().astype(np.float32)
+        interval = np.where(interval == 0, np.float32(self.default_interval), interval)
+        inc_rate, dec_rate = self.rates_columns(frame)
+        changed, same = kind == STATUS_MODIFIED, kind == STATUS_NOTMODIFIED
+        modified = np.where(((modified <= 0) | changed) & np.isnan(fixed), fetched, modified)
+        interval = np.where(changed, interval * (np.float32(1) - dec_rate), interval)
+        interval = np.where(same, interval * (np.float32(1) + inc_rate), interval)
+        shortest, longest = self._bounds_columns(frame["key"])
+        start = fetched
+        if self.sync_delta:
+            delta = fetched - modified
+            late = delta.astype(np.float32) > interval * np.float32(1000)
+            interval = np.where(late, _divide_columns(delta, 1000).astype(np.float32), interval)
+            start = fetched - np.where(np.isnan(fixed), self._offset_columns(delta, longest), 0)
+        interval = np.where(interval < shortest, shortest, np.where(interval > longest, longest, interval))
+        interval = np.where(np.isnan(fixed), interval, fixed)
+        return frame.with_columns(
+            retries=pl.lit(0, pl.Int8),
+            fetch_interval=pl.Series(round_int(interval), dtype=pl.Int32),
+            fetch_time=pl.Series(start + _round_columns(interval.astype(np.float64) * 1000.0), dtype=pl.Int64),
+            modified_time=pl.Series(modified, dtype=pl.Int64),
+        )
+
+    def rates_columns(self, frame: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """`rates` of each row, as 32-bit floats."""
+        return np.full(len(frame), self.inc_rate, np.float32), np.full(len(frame), self.dec_rate, np.float32)
+
+    def _bounds_columns(self, keys: pl.Series) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        shortest = np.full(len(keys), self.min_interval, np.float32)
+        longest = np.full(len(keys), self.longest_interval, np.float32)
+        for host, (least, most) in self.host_bounds.items():
+            near = keys.bin.contains(host.encode()).arg_true()
+            mine = [i for i, key in zip(near, keys.gather(near), strict=True) if uri_host(decode_text(key)) == host]
+            shortest[mine], longest[mine] = least, most
+        return shortest, longest
+
+    def _offset_columns(self, delta: np.ndarray[Any, Any], longest: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        offset = _round_columns(delta.astype(np.float64) * self.sync_delta_rate)
+        millis = longest.astype(np.int64) * 1000
+        too_far = (delta > 0) & (offset > millis)
+        return np.where(too_far, offset // np.where(delta > 0, delta, 1) * millis, offset)
+
+
+class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
+    """AdaptiveFetchSchedule whose rates depend on the page's Content-Type."""
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self.mime_rates = _read_mime_rates(conf, conf.get(MIME_FILE_PROPERTY) or MIME_FILE)
+
+    def rates(self, datum: CrawlDatum) -> tuple[float, float]:
+        return self._rates_of(datum.metadata.get(Text(CONTENT_TYPE_KEY)))
+
+    def _rates_of(self, content_type: Writable | None) -> tuple[float, float]:
+        own = (self.inc_rate, self.dec_rate)
+        return own if content_type is None else self.mime_rates.get(clean_mime_type(str(content_type)), own)
+
+    def rates_columns(self, frame: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        inc_rate, dec_rate = super().rates_columns(frame)
+        for i, content_type in rawmap.values_of(frame["metadata"], _TYPE_KEY).items():
+            inc_rate[i], dec_rate[i] = self._rates_of(content_type)
+        return inc_rate, dec_rate
+
+
+def clean_mime_type(content_type: str) -> str:
+    """A Content-Type without its parameters, as MimeUtil.cleanMimeType cuts it."""
+    first, _, rest = content_type.partition(";")
+    return first if rest.strip(";") else content_type
+
+
+def uri_host(url: str) -> str | None:
+    """The host of a URL as java.net.URI.getHost gives it; None where it has none or rejects the URL."""
+    if _NOT_IN_URI.search(url):
+        return None
+    match = _URI_HOST.match(url)
+    return match["host"] if match else None
+
+
+def _fixed_intervals(metadata: pl.Series) -> np.ndarray[Any, Any]:
+    fixed = np.full(len(metadata), np.nan, np.float32)
+    for i, value in rawmap.values_of(metadata, _FIXED_KEY).items():
+        if isinstance(value, FloatWritable):
+            fixed[i] = value.value
+    return fixed
+
+
+def _divide(value: int, divisor: int) -> int:
+    """Java's integer division: towards zero."""
+    return -(-value // divisor) if value < 0 else value // divisor
+
+
+def _divide_columns(value: np.ndarray[Any, Any], divisor: int) -> np.ndarray[Any, Any]:
+    quotient: np.ndarray[Any, Any] = np.sign(value) * (np.abs(value) // divisor)
+    return quotient
+
+
+def _round(value: float) -> int:
+    """Math.round of a double: half up, without the error of adding one half first."""
+    floor = math.floor(value)
+    return floor + (value - floor >= 0.5)
+
+
+def _round_columns(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    floor = np.floor(value)
+    rounded: np.ndarray[Any, Any] = (floor + (value - floor >= 0.5)).astype(np.int64)
+    return rounded
+
+
+# -- rule files ----------------------------------------------------------------------------------------------------
+
+
+def _read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str, Bounds]:
+    """host -> (shortest, longest interval in s). Wrong lines are reported and left out, as in Nutch."""
+    bounds: dict[str, Bounds] = {}
+    for number, line in _lines(conf, HOST_FILE):
+        try:
+            host, shortest, longest = _parse_bounds(line, least, most)
+        except ValueError as exc:
+            log.error("%s, line %d: %s; line ignored: %s", HOST_FILE, number, exc, line)
+        else:
+            bounds[host] = shortest, longest
+    return bounds
+
+
+def _parse_bounds(line: str, least: float, most: float) -> tuple[str, float, float]:
+    """A line of the host file. Raises ValueError, saying what is wrong with it."""
+    parts = line.split()
+    if len(parts) != 3:
+        raise ValueError("expected a host, a shortest and a longest interval")
+    shortest, longest = (_seconds(part) for part in parts[1:])
+    if shortest == 0 and longest == 0:
+        raise ValueError("both intervals are the default")
+    shortest, longest = shortest or least, longest or most
+    if shortest < 0 or longest < 0:
+        raise ValueError("intervals can't be negative")
+    if shortest > longest:
+        raise ValueError("the shortest interval is above the longest")
+    if shortest < least:
+        raise ValueError(f"the shortest interval is below the general one, {least:g}")
+    if longest > most:
+        raise ValueError(f"the longest interval is above the general one, {most:g}")
+    return parts[0].lower(), shortest, longest
+
+
+def _seconds(text: str) -> float:
+    return 0.0 if text.lower() == "default" else _java_float(text)
+
+
+def _java_float(text: str) -> float:
+    """java.lang.Float.parseFloat. Raises ValueError."""
+    return float32(float(text[:-1] if text[-1:] in "fFdD" and text[-2:-1].isdigit() else text))
+
+
+def _read_mime_rates(conf: Configuration, name: str) -> dict[str, tuple[float, float]]:
+    """MIME type -> (inc_rate, dec_rate)."""
+    found: dict[str, tuple[float, float]] = {}
+    for number, line in _lines(conf, name):
+        parts = line.rstrip("\t").split("\t")
+        try:
+            mime, inc_rate, dec_rate = parts
+            found[mime.lower()] = _java_float(inc_rate.strip()), _java_float(dec_rate.strip())
+        except ValueError:
+            log.warning(
+                "%s, line %d: expected a type, inc_rate and dec_rate between tabs; ignored: %s", name, number, line
+            )
+    return found
+
+
+def _lines(conf: Configuration, name: str) -> list[tuple[int, str]]:
+    """The numbered lines of a rule file without blank ones and comments; none if the file is missing."""
+    try:
+        text = conf.read_resource(name)
+    except ConfigError as exc:
+        log.error("%s; going on without it", exc)
+        return []
+    lines = enumerate(text.splitlines(), 1)
+    return [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]

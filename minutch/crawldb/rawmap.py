@@ -1,0 +1,201 @@
+"""Metadata edited as bytes: a serialized MapWritable taken apart, changed and put together without its values.
+
+    byte n | n × (byte id | writeUTF class name) | int size | size × (byte id | key | byte id | value)
+
+Most of a CrawlDb's metadata is only carried. Where an update has to merge two maps or drop a key, building every value
+as an object would cost more than the rest of the update; here entries stay the bytes they were, and only the order
+(Java's HashMap) and the class table are worked out. The results are those of `MapWritable`, which a property test
+holds against this module.
+
+Matched: org.apache.hadoop.io.MapWritable and AbstractMapWritable (put, putAll, remove, write; a class that was once
+put stays in the table, and the map's capacity never shrinks).
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+
+import polars as pl
+
+from minutch.errors import FormatError, TruncatedError
+from minutch.formats.javahash import hash_map_order, text_hash
+from minutch.formats.javaio import DataInput, DataOutput
+from minutch.formats.writables import PREDEFINED_CLASSES, Writable, lookup
+
+_SIZE = struct.Struct(">i")
+_NAME_LENGTH = struct.Struct(">H")
+_TEXT = next(i & 0xFF for i, name in PREDEFINED_CLASSES.items() if name.endswith(".Text"))
+_FIXED_SIZES = {
+    i & 0xFF: {"IntWritable": 4, "LongWritable": 8, "FloatWritable": 4, "DoubleWritable": 8, "NullWritable": 0}.get(
+        name.rpartition(".")[2]
+    )
+    for i, name in PREDEFINED_CLASSES.items()
+}
+_NAMES = {i & 0xFF: name for i, name in PREDEFINED_CLASSES.items()}
+_CAPACITY, _LOAD_FACTOR = 16, 0.75  # of a new java.util.HashMap
+_MAX_ONE_BYTE = 0x7F  # lengths up to this are their own VInt
+
+
+def text_key(name: str) -> bytes:
+    """The entry key (class id and value) of the Text `name`."""
+    out = DataOutput()
+    out.write_byte(_TEXT - 0x100)
+    out.write_text(name)
+    return bytes(out.buf)
+
+
+class RawMap:
+    """A MapWritable's entries as bytes: id byte and value, for key and value alike; in the order of insertion."""
+
+    __slots__ = ("_peak", "classes", "entries")
+
+    def __init__(self, data: bytes | None = None) -> None:
+        self.classes: list[bytes] = []  # names as writeUTF writes them; the id is the position, from 1
+        self.entries: dict[bytes, bytes] = {}
+        if data is not None:
+            self._read(data)
+        self._peak = len(self.entries)  # decides the capacity of the HashMap
+
+    def _read(self, data: bytes) -> None:
+        try:
+            pos = 1
+            for _ in range(data[0]):
+                end = pos + 3 + _NAME_LENGTH.unpack_from(data, pos + 1)[0]
+                self.classes.append(data[pos + 1 : end])
+                pos = end
+            (size,) = _SIZE.unpack_from(data, pos)
+            pos += 4
+            for _ in range(size):
+                middle = self._skip(data, pos)
+                end = self._skip(data, middle)
+                self.entries[data[pos:middle]] = data[middle:end]
+                pos = end
+        except (IndexError, struct.error) as exc:
+            raise TruncatedError("data ends inside metadata", offset=len(data)) from exc
+        if pos != len(data):
+            raise FormatError("bytes left over after metadata", offset=pos, expected=pos, found=len(data))
+
+    def _skip(self, data: bytes, pos: int) -> int:
+        """The position after the id byte and value at `pos`."""
+        class_id = data[pos]
+        if class_id == _TEXT and data[pos + 1] <= _MAX_ONE_BYTE:
+            return pos + 2 + data[pos + 1]
+        size = _FIXED_SIZES.get(class_id)
+        if size is not None:
+            return pos + 1 + size
+        return _end_of_value(self.class_name(class_id), data, pos + 1)
+
+    def class_name(self, class_id: int) -> str:
+        """The Java class of an id byte (0 to 255). FormatError for an id that the table lacks."""
+        name = _NAMES.get(class_id)
+        if name is not None:
+            return name
+        if not 1 <= class_id <= len(self.classes):
+            raise FormatError("class id that the MapWritable's table lacks", found=class_id)
+        return DataInput(self.classes[class_id - 1]).read_utf8()
+
+    def put_all(self, other: RawMap) -> None:
+        """Put every entry of `other`, in its order, as MapWritable.putAll does."""
+        for key, value in other.entries.items():
+            own_key = self._own(key, other)
+            self.entries[own_key] = self._own(value, other)
+        self._peak = max(self._peak, len(self.entries))
+
+    def _own(self, item: bytes, other: RawMap) -> bytes:
+        """`item` of `other` with the id that its class has here; a class new to this map joins its table."""
+        class_id = item[0]
+        if class_id in _NAMES:
+            return item
+        name = other.classes[class_id - 1]
+        if name not in self.classes:
+            self.classes.append(name)
+        own_id = self.classes.index(name) + 1
+        return item if own_id == class_id else bytes((own_id,)) + item[1:]
+
+    def remove(self, key: bytes) -> None:
+        """Forget an entry, if it is there."""
+        self.entries.pop(key, None)
+
+    def value(self, key: bytes) -> Writable | None:
+        """The value of `key`."""
+        item = self.entries.get(key)
+        return None if item is None else lookup(self.class_name(item[0])).from_bytes(item[1:])
+
+    def to_bytes(self) -> bytes | None:
+        """The map's bytes in Java's order; None if it is empty, as a CrawlDatum writes it."""
+        if not self.entries:
+            return None
+        parts = [bytes((len(self.classes),))]
+        parts += [bytes((i,)) + name for i, name in enumerate(self.classes, 1)]
+        parts.append(_SIZE.pack(len(self.entries)))
+        keys = list(self.entries)
+        for i in _order(tuple(keys), tuple(self.classes), self._peak):
+            parts += (keys[i], self.entries[keys[i]])
+        return b"".join(parts)
+
+
+@lru_cache(maxsize=4096)
+def _order(keys: tuple[bytes, ...], classes: tuple[bytes, ...], peak: int) -> tuple[int, ...]:
+    """The order of `keys` in a Java HashMap that once held `peak` entries."""
+    if len(keys) < 2:
+        return tuple(range(len(keys)))
+    hashes = []
+    for key in keys:
+        if key[0] == _TEXT:
+            hashes.append(text_hash(DataInput(key[1:]).read_text_bytes()))
+        else:
+            name = _NAMES.get(key[0]) or DataInput(classes[key[0] - 1]).read_utf8()
+            hashes.append(lookup(name).from_bytes(key[1:]).java_hash())
+    capacity = _CAPACITY
+    while peak > capacity * _LOAD_FACTOR:
+        capacity *= 2
+    return tuple(hash_map_order(hashes, capacity))
+
+
+_SEEN: dict[str, list[bytes]] = {}
+_SEEN_PER_CLASS = 8
+
+
+def _end_of_value(name: str, data: bytes, pos: int) -> int:
+    """The position after the value of class `name` at `pos`.
+
+    Values delimit themselves, so one that starts with the bytes of a value met before is that value.
+    """
+    seen = _SEEN.setdefault(name, [])
+    for value in seen:
+        if data.startswith(value, pos):
+            return pos + len(value)
+    source = DataInput(data, pos)
+    lookup(name).read(source)
+    if len(seen) == _SEEN_PER_CLASS:
+        seen.pop()
+    seen.insert(0, data[pos : source.pos])
+    return source.pos
+
+
+def merge(first: bytes | None, *others: bytes | None) -> bytes | None:
+    """A new map of `first`, then all entries of each of `others` put in turn; None stands for an empty map."""
+    if not any(others):
+        return first
+    result = RawMap(first)
+    for other in others:
+        if other is not None:
+            result.put_all(RawMap(other))
+    return result.to_bytes()
+
+
+def without(data: bytes | None, key: bytes) -> bytes | None:
+    """The map without the entry of `key` (see `text_key`)."""
+    if data is None or key not in data:
+        return data
+    result = RawMap(data)
+    result.remove(key)
+    return result.to_bytes()
+
+
+def values_of(metadata: pl.Series, key: bytes) -> dict[int, Writable]:
+    """The values of `key` (see `text_key`) in a column of metadata: row number -> value, where there is one."""
+    rows = metadata.bin.contains(key).fill_null(False).arg_true()
+    found = zip(rows, metadata.gather(rows), strict=True)
+    return {i: value for i, data in found if (value := RawMap(data).value(key)) is not None}
