@@ -63,7 +63,7 @@ _RENAMED = {
 class Configuration:
     """Named strings. Values are expanded when they are read, so a variable may be set after its use."""
 
-    __slots__ = ("__weakref__", "_dirs", "_environment", "_final", "_frozen", "_sources", "_system", "_values")
+    __slots__ = ("__weakref__", "_dirs", "_environment", "_final", "_frozen", "_sources", "_system", "_values", "home")
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
@@ -73,6 +73,7 @@ class Configuration:
         self._environment: Mapping[str, str] = {}
         self._system: Mapping[str, str] = {}
         self._frozen = False
+        self.home = HOME
 
     @classmethod
     def load(
@@ -92,6 +93,7 @@ class Configuration:
         Raises ConfigError, with file and line, for a file that can't be read.
         """
         conf = cls()
+        conf.home = home
         shipped = home / "conf"
         conf._dirs = (*conf_dirs, shipped)
         conf._environment = dict(environment)
@@ -141,6 +143,7 @@ class Configuration:
         copy._sources = self._sources | dict.fromkeys(map(_key, values), "program")
         copy._final = set(self._final)
         copy._dirs, copy._environment, copy._system = self._dirs, self._environment, self._system
+        copy.home = self.home
         return copy
 
     # -- reading -----------------------------------------------------------------------------------------------

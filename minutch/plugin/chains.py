@@ -1,0 +1,277 @@
+"""The extensions of a point, called one after the other as Nutch calls them; row and column methods alike.
+
+    URLFilters            urlfilter.order             each sees what the one before returned; None ends it
+    URLNormalizers        urlnormalizer.order[.SCOPE] the same, up to urlnormalizer.loop.count times
+    URLExemptionFilters                               all have to agree; without any nothing is exempted
+    ScoringFilters        scoring.filter.order        each gets the value of the one before
+    HtmlParseFilters      htmlparsefilter.order       until one fails
+
+An exception of a plugin's own (a bug, not a verdict) becomes a PluginError that names the plugin's class.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from minutch.conf import Configuration
+from minutch.errors import MinutchError, PluginError
+from minutch.formats.javahash import hash_map_order, string_hash
+from minutch.plugin.points import (
+    HTMLMetaTags,
+    HtmlParseFilter,
+    Parse,
+    ParseResult,
+    ScoringFilter,
+    URLExemptionFilter,
+    URLFilter,
+    URLNormalizer,
+)
+from minutch.plugin.repository import Extension, PluginRepository, made
+
+if TYPE_CHECKING:
+    import polars as pl
+    from selectolax.lexbor import LexborHTMLParser
+
+    from minutch.records.content import Content
+    from minutch.records.crawldatum import CrawlDatum
+    from minutch.records.document import NutchDocument
+    from minutch.records.links import Inlinks
+    from minutch.records.parsedata import ParseData
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+SCOPE_DEFAULT = "default"
+SCOPE_PARTITION = "partition"
+SCOPE_GENERATE_HOST_COUNT = "generate_host_count"
+SCOPE_FETCHER = "fetcher"
+SCOPE_CRAWLDB = "crawldb"
+SCOPE_LINKDB = "linkdb"
+SCOPE_INJECT = "inject"
+SCOPE_OUTLINK = "outlink"
+SCOPE_INDEXER = "indexer"
+
+
+def _call(method: Callable[..., _T], *args: Any) -> _T:
+    """Call a plugin's method; what it raises by accident becomes a PluginError."""
+    try:
+        return method(*args)
+    except (MinutchError, KeyboardInterrupt):
+        raise
+    except Exception as exc:
+        owner = type(getattr(method, "__self__", method)).__name__
+        name = getattr(method, "__name__", "call")
+        raise PluginError(f"{owner}.{name}({args[0] if args else ''}): {type(exc).__name__}: {exc}") from exc
+
+
+class URLFilters:
+    """org.apache.nutch.net.URLFilters."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.filters = PluginRepository.of(conf).ordered(URLFilter, "urlfilter.order")
+
+    def filter(self, url: str | None) -> str | None:
+        """The URL that all filters let pass, None otherwise."""
+        for url_filter in self.filters:
+            if url is None:
+                return None
+            url = _call(url_filter.filter, url)
+        return url
+
+    def filter_column(self, urls: pl.Series) -> pl.Series:
+        """The same for a column of strings, each distinct URL once; null where rejected."""
+        return _by_distinct(urls, [f.filter_column for f in self.filters])
+
+
+class URLNormalizers:
+    """org.apache.nutch.net.URLNormalizers, for one scope."""
+
+    def __init__(self, conf: Configuration, scope: str = SCOPE_DEFAULT) -> None:
+        self.scope = scope
+        repository = PluginRepository.of(conf)
+        extensions = _normalizer_extensions(conf, repository.extensions(URLNormalizer.point_id), scope)
+        self.normalizers = [made(extension, URLNormalizer) for extension in extensions]
+        self.loop_count = conf.get_int("urlnormalizer.loop.count", 1)
+
+    def normalize(self, url: str | None, scope: str | None = None) -> str | None:
+        """The normal form, None if a normalizer drops the URL. Raises UrlError if it is malformed."""
+        scope = scope or self.scope
+        before = url
+        for _ in range(self.loop_count):
+            for normalizer in self.normalizers:
+                if url is None:
+                    return None
+                url = _call(normalizer.normalize, url, scope)
+            if url == before:
+                break
+            before = url
+        return url
+
+    def normalize_column(self, urls: pl.Series, scope: str | None = None) -> pl.Series:
+        """The same for a column of strings, each distinct URL once; null where dropped or malformed."""
+        scope = scope or self.scope
+
+        def step(normalizer: URLNormalizer) -> Callable[[pl.Series], pl.Series]:
+            return lambda values: normalizer.normalize_column(values, scope)
+
+        result = urls
+        for _ in range(self.loop_count):
+            before, result = result, _by_distinct(result, [step(n) for n in self.normalizers])
+            if result.eq_missing(before).all():
+                break
+        return result
+
+
+def _normalizer_extensions(conf: Configuration, extensions: Sequence[Extension], scope: str) -> list[Extension]:
+    """Those that `urlnormalizer.scope.SCOPE` allows: first the ones an order names, then the others."""
+    allowed = set((conf.get(f"urlnormalizer.scope.{scope}") or "").split())
+    chosen = {e.implementation.class_name: e for e in extensions if not allowed or allowed & set(e.names)}
+    order = conf.get(f"urlnormalizer.order.{scope}", conf.get("urlnormalizer.order")) or ""
+    first: dict[str, Extension] = {}
+    for name in order.split():
+        first |= {key: e for key, e in chosen.items() if name in e.names and key not in first}
+    keys = list(chosen)
+    others = [keys[i] for i in hash_map_order([string_hash(key) for key in keys])]
+    return [*first.values(), *(chosen[key] for key in others if key not in first)]
+
+
+def _by_distinct(urls: pl.Series, steps: Sequence[Callable[[pl.Series], pl.Series]]) -> pl.Series:
+    """Run `steps` over the distinct values of a column and put the results back in their places."""
+    import polars as pl
+
+    if not steps or urls.is_empty():
+        return urls
+    distinct = urls.drop_nulls().unique()
+    results = distinct
+    for step in steps:
+        alive = results.is_not_null()
+        changed = _call(step, results.filter(alive))
+        results = changed if alive.all() else results.scatter(alive.arg_true(), changed)
+    name = urls.name
+    table = pl.DataFrame({"url": distinct, "result": results.cast(pl.String)})
+    joined = urls.to_frame("url").join(table, on="url", how="left", maintain_order="left")
+    return joined["result"].alias(name)
+
+
+class URLExemptionFilters:
+    """org.apache.nutch.net.URLExemptionFilters."""
+
+    def __init__(self, conf: Configuration) -> None:
+        extensions = PluginRepository.of(conf).extensions(URLExemptionFilter.point_id)
+        self.filters = [made(extension, URLExemptionFilter) for extension in extensions]
+
+    def is_exempted(self, from_url: str | None, to_url: str | None) -> bool:
+        """Whether an external link may stay although external links are ignored."""
+        if not self.filters or from_url is None or to_url is None:
+            return False
+        return all(_call(f.filter, from_url, to_url) for f in self.filters)
+
+
+class HtmlParseFilters:
+    """org.apache.nutch.parse.HtmlParseFilters."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.filters = PluginRepository.of(conf).ordered(HtmlParseFilter, "htmlparsefilter.order")
+
+    def filter(
+        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+    ) -> ParseResult:
+        """The result after all filters; after a failure what failed is dropped and no more filters run."""
+        for parse_filter in self.filters:
+            result = _call(parse_filter.filter, content, result, metatags, document)
+            if not result.is_success:
+                result.drop_failures()
+                return result
+        return result
+
+
+class ScoringFilters:
+    """org.apache.nutch.scoring.ScoringFilters; the methods are those of `points.ScoringFilter`."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.filters = PluginRepository.of(conf).ordered(ScoringFilter, "scoring.filter.order")
+
+    def inject_score(self, url: str, datum: CrawlDatum) -> None:
+        for scoring in self.filters:
+            _call(scoring.inject_score, url, datum)
+
+    def initial_score(self, url: str, datum: CrawlDatum) -> None:
+        for scoring in self.filters:
+            _call(scoring.initial_score, url, datum)
+
+    def generator_sort_value(self, url: str, datum: CrawlDatum, init_sort: float) -> float:
+        for scoring in self.filters:
+            init_sort = _call(scoring.generator_sort_value, url, datum, init_sort)
+        return init_sort
+
+    def pass_score_before_parsing(self, url: str, datum: CrawlDatum, content: Content) -> None:
+        for scoring in self.filters:
+            _call(scoring.pass_score_before_parsing, url, datum, content)
+
+    def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
+        for scoring in self.filters:
+            _call(scoring.pass_score_after_parsing, url, content, parse)
+
+    def distribute_score_to_outlinks(
+        self,
+        from_url: str,
+        parse_data: ParseData,
+        targets: list[tuple[str, CrawlDatum]],
+        adjust: CrawlDatum | None,
+        all_count: int,
+    ) -> CrawlDatum | None:
+        for scoring in self.filters:
+            adjust = _call(scoring.distribute_score_to_outlinks, from_url, parse_data, targets, adjust, all_count)
+        return adjust
+
+    def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
+        for scoring in self.filters:
+            _call(scoring.update_db_score, url, old, datum, inlinked)
+
+    def orphaned_score(self, url: str, datum: CrawlDatum) -> None:
+        for scoring in self.filters:
+            _call(scoring.orphaned_score, url, datum)
+
+    def indexer_score(
+        self,
+        url: str,
+        doc: NutchDocument,
+        db_datum: CrawlDatum,
+        fetch_datum: CrawlDatum,
+        parse: Parse,
+        inlinks: Inlinks | None,
+        init_score: float,
+    ) -> float:
+        for scoring in self.filters:
+            init_score = _call(scoring.indexer_score, url, doc, db_datum, fetch_datum, parse, inlinks, init_score)
+        return init_score
+
+    # -- columns -------------------------------------------------------------------------------------------------
+
+    def inject_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        for scoring in self.filters:
+            frame = _call(scoring.inject_score_columns, frame)
+        return frame
+
+    def initial_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        for scoring in self.filters:
+            frame = _call(scoring.initial_score_columns, frame)
+        return frame
+
+    def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
+        for scoring in self.filters:
+            init = _call(scoring.generator_sort_value_columns, frame, init)
+        return init
+
+    def update_db_score_columns(self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame) -> pl.DataFrame:
+        for scoring in self.filters:
+            frame = _call(scoring.update_db_score_columns, frame, old, inlinked)
+        return frame
+
+    def orphaned_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        for scoring in self.filters:
+            frame = _call(scoring.orphaned_score_columns, frame)
+        return frame

@@ -1,0 +1,147 @@
+"""plugin.xml: what a plugin declares.
+
+    <plugin id="urlfilter-example" name="Example">
+      <requires><import plugin="nutch-extensionpoints"/></requires>
+      <extension-point id="…" name="…"/>
+      <extension point="org.apache.nutch.net.URLFilter">
+        <implementation id="org.example.ExampleFilter" class="example:ExampleFilter">
+          <parameter name="file" value="example.txt"/>
+        </implementation>
+      </extension>
+    </plugin>
+
+Nutch's format with one difference: `class` is Python's, `module:Class` with the module's file in the plugin's folder.
+`id` is the name that properties such as urlfilter.order and files such as parse-plugins.xml use; for Nutch's own
+plugins it is Nutch's. Where Nutch orders by a class name that is not its id, `nutch-class` gives that name.
+
+Matched: org.apache.nutch.plugin.PluginManifestParser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from xml.parsers import expat
+
+from minutch.errors import PluginError
+
+FILE_NAME = "plugin.xml"
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One `<implementation>`: the extension point that it extends, its names and parameters."""
+
+    point: str
+    id: str
+    path: str
+    nutch_class: str
+    parameters: dict[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that an ordering property may call it by."""
+        module, _, name = self.path.partition(":")
+        return tuple(dict.fromkeys(n for n in (self.id, self.nutch_class, self.path, f"{module}.{name}") if n))
+
+    @property
+    def class_name(self) -> str:
+        """Its Java class name as far as known: what Nutch's HashMaps are ordered by."""
+        return self.nutch_class or self.id
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One plugin.xml."""
+
+    folder: Path
+    id: str
+    name: str
+    requires: tuple[str, ...]
+    points: tuple[str, ...]
+    implementations: tuple[Implementation, ...]
+
+    @property
+    def is_java(self) -> bool:
+        """Whether it is a plugin of Nutch's own, whose classes Python can't load."""
+        return any(":" not in implementation.path for implementation in self.implementations)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read `folder`/plugin.xml. Raises PluginError with file and line."""
+    path = folder / FILE_NAME
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise PluginError(f"{path}: can't be read: {exc.strerror}") from exc
+    reader = _Reader(path)
+    reader.parse(data)
+    if not reader.id:
+        raise PluginError(f"{path}: the <plugin> element has no id")
+    return Manifest(
+        folder, reader.id, reader.name, tuple(reader.requires), tuple(reader.points), tuple(reader.implementations)
+    )
+
+
+class _Reader:
+    """Collects a manifest while expat walks it; elements it doesn't know are skipped."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.id = self.name = ""
+        self.requires: list[str] = []
+        self.points: list[str] = []
+        self.implementations: list[Implementation] = []
+        self._point = ""
+        self._handlers = {
+            "plugin": self._plugin,
+            "import": self._import,
+            "extension-point": self._extension_point,
+            "extension": self._extension,
+            "implementation": self._implementation,
+            "parameter": self._parameter,
+        }
+
+    def parse(self, data: bytes) -> None:
+        self._parser = parser = expat.ParserCreate()
+        parser.StartElementHandler = self._start
+        parser.EntityDeclHandler = self._entity
+        try:
+            parser.Parse(data, True)
+        except expat.ExpatError as exc:
+            raise PluginError(f"{self.path}, line {exc.lineno}: {expat.ErrorString(exc.code)}") from exc
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        handler = self._handlers.get(tag)
+        if handler:
+            handler(attributes)
+
+    def _entity(self, name: str, *_: object) -> None:
+        line = self._parser.CurrentLineNumber
+        raise PluginError(f"{self.path}, line {line}: entity declarations are not allowed ({name})")
+
+    def _plugin(self, attributes: dict[str, str]) -> None:
+        self.id = attributes.get("id", "")
+        self.name = attributes.get("name", "")
+
+    def _import(self, attributes: dict[str, str]) -> None:
+        self.requires.append(attributes.get("plugin", ""))
+
+    def _extension_point(self, attributes: dict[str, str]) -> None:
+        self.points.append(attributes.get("id", ""))
+
+    def _extension(self, attributes: dict[str, str]) -> None:
+        self._point = attributes.get("point", "")
+
+    def _implementation(self, attributes: dict[str, str]) -> None:
+        path = attributes.get("class", "")
+        if not path:
+            line = self._parser.CurrentLineNumber
+            raise PluginError(f"{self.path}, line {line}: <implementation> has no class")
+        self.implementations.append(
+            Implementation(self._point, attributes.get("id", path), path, attributes.get("nutch-class", ""), {})
+        )
+
+    def _parameter(self, attributes: dict[str, str]) -> None:
+        if self.implementations:
+            self.implementations[-1].parameters[attributes.get("name", "")] = attributes.get("value", "")

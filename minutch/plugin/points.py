@@ -1,0 +1,481 @@
+"""Every extension point, one base class each: what a plugin may implement.
+
+    point                                        class               asked by
+    org.apache.nutch.net.URLFilter               URLFilter           inject, generate, parse, updatedb, invertlinks
+    org.apache.nutch.net.URLNormalizer           URLNormalizer       the same, per scope
+    org.apache.nutch.net.URLExemptionFilter      URLExemptionFilter  parse, fetch (db.ignore.external.links)
+    org.apache.nutch.protocol.Protocol           Protocol            fetch
+    org.apache.nutch.parse.Parser                Parser              parse
+    org.apache.nutch.parse.HtmlParseFilter       HtmlParseFilter     the HTML parsers
+    org.apache.nutch.scoring.ScoringFilter       ScoringFilter       inject to index
+    org.apache.nutch.segment.SegmentMergeFilter  SegmentMergeFilter  mergesegs
+    org.apache.nutch.indexer.IndexingFilter      IndexingFilter      index
+    org.apache.nutch.indexer.IndexWriter         IndexWriter         index, clean
+    org.apache.nutch.exchange.Exchange           Exchange            index
+    org.apache.nutch.publisher.NutchPublisher    NutchPublisher      fetch
+
+An extension is made once per configuration, `cls(conf, parameters)`; `parameters` are those of its `<implementation>`
+in plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A plugin writes
+whichever it likes: a class that has only the row method still works there (the base class loops), one that has both
+is fast in both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from minutch.conf import Configuration
+from minutch.records.metadata import Metadata
+
+if TYPE_CHECKING:
+    import polars as pl
+    from selectolax.lexbor import LexborHTMLParser
+
+    from minutch.records.content import Content
+    from minutch.records.crawldatum import CrawlDatum
+    from minutch.records.document import NutchDocument
+    from minutch.records.links import Inlinks
+    from minutch.records.parsedata import ParseData
+    from minutch.records.parsetext import ParseText
+    from minutch.records.protocolstatus import ProtocolStatus
+    from minutch.urls.robots import RobotRules
+
+
+# -- what travels between extensions and jobs ------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ProtocolOutput:
+    """What a protocol made of a URL; `content` is None where the status is not a success."""
+
+    content: Content | None
+    status: ProtocolStatus
+
+
+@dataclass(slots=True)
+class Parse:
+    """One parsed (sub-)document; `is_original` is False for pages found inside another (a feed's entries)."""
+
+    text: str
+    data: ParseData
+    is_original: bool = True
+
+
+class ParseResult(dict[str, Parse]):
+    """Parsed documents by URL, in order; `original_url` is the URL of the content itself."""
+
+    def __init__(self, original_url: str, entries: Mapping[str, Parse] | None = None) -> None:
+        super().__init__(entries or {})
+        self.original_url = original_url
+
+    @classmethod
+    def of(cls, url: str, parse: Parse) -> ParseResult:
+        """The usual case: one URL, one document."""
+        return cls(url, {url: parse})
+
+    @property
+    def is_success(self) -> bool:
+        """Whether every document was parsed."""
+        return all(parse.data.status.is_success for parse in self.values())
+
+    @property
+    def is_any_success(self) -> bool:
+        """Whether at least one document was parsed."""
+        return any(parse.data.status.is_success for parse in self.values())
+
+    def drop_failures(self) -> None:
+        """Remove the documents that could not be parsed (ParseResult.filter)."""
+        for url in [url for url, parse in self.items() if not parse.data.status.is_success]:
+            del self[url]
+
+
+@dataclass(slots=True)
+class HTMLMetaTags:
+    """What the head of an HTML page says; names of `general_tags` and `http_equiv_tags` are in lower case."""
+
+    no_index: bool = False
+    no_follow: bool = False
+    no_cache: bool = False
+    base_href: str | None = None
+    refresh: bool = False
+    refresh_time: int = 0
+    refresh_href: str | None = None
+    general_tags: Metadata = field(default_factory=Metadata)
+    http_equiv_tags: dict[str, str] = field(default_factory=dict)
+
+
+# -- the points ------------------------------------------------------------------------------------------------
+
+
+class ExtensionBase(ABC):
+    """Base of all points."""
+
+    point_id: ClassVar[str]
+    twins: ClassVar[Mapping[str, str]] = {}
+    """Row method → column method of this point."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        self.conf = conf
+        self.parameters = parameters
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A row method written anew takes an inherited column twin out of play: the two would disagree."""
+        super().__init_subclass__(**kwargs)
+        for row, column in cls.twins.items():
+            if row in cls.__dict__ and column not in cls.__dict__:
+                setattr(cls, column, getattr(_point_of(cls), column))
+
+    def is_written(self, method: str) -> bool:
+        """Whether the extension has a method of its own in the place of the base class's."""
+        return getattr(type(self), method) is not getattr(_point_of(type(self)), method)
+
+
+def _point_of(cls: type[ExtensionBase]) -> type[ExtensionBase]:
+    """The base class of the extension point that `cls` implements."""
+    return next(base for base in reversed(cls.__mro__) if "twins" in base.__dict__ and base is not ExtensionBase)
+
+
+class URLFilter(ExtensionBase):
+    """Lets URLs pass or not."""
+
+    point_id = "org.apache.nutch.net.URLFilter"
+    twins: ClassVar[Mapping[str, str]] = {"filter": "filter_column"}
+
+    @abstractmethod
+    def filter(self, url: str) -> str | None:
+        """The URL (as it is, usually), or None to reject it."""
+
+    def filter_column(self, urls: pl.Series) -> pl.Series:
+        """The same for a column of strings; null stays null. Values are distinct when a chain calls it."""
+        return map_strings(urls, self.filter)
+
+
+class URLNormalizer(ExtensionBase):
+    """Rewrites URLs."""
+
+    point_id = "org.apache.nutch.net.URLNormalizer"
+    twins: ClassVar[Mapping[str, str]] = {"normalize": "normalize_column"}
+
+    @abstractmethod
+    def normalize(self, url: str, scope: str) -> str | None:
+        """The URL in its normal form, None to drop it. Raises UrlError if it is malformed."""
+
+    def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
+        """The same for a column of strings; null stays null and a malformed URL becomes null."""
+        return map_strings(urls, lambda url: self.normalize(url, scope))
+
+
+class URLExemptionFilter(ExtensionBase):
+    """Exempts links to other hosts from db.ignore.external.links."""
+
+    point_id = "org.apache.nutch.net.URLExemptionFilter"
+    twins: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def filter(self, from_url: str, to_url: str) -> bool:
+        """Whether the link may stay."""
+
+
+class Protocol(ExtensionBase):
+    """Fetches URLs of its `schemes`."""
+
+    point_id = "org.apache.nutch.protocol.Protocol"
+    twins: ClassVar[Mapping[str, str]] = {}
+    schemes: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
+        """Fetch one page. Never raises for what the other side does: that is a status."""
+
+    @abstractmethod
+    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
+        """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content` if given."""
+
+    async def close(self) -> None:
+        """Give back connections."""
+
+
+class Parser(ExtensionBase):
+    """Makes text, metadata and links of fetched content; plugin.xml's `contentType` names the types."""
+
+    point_id = "org.apache.nutch.parse.Parser"
+    twins: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def get_parse(self, content: Content) -> ParseResult:
+        """Parse one page; a page that can't be parsed is a failed ParseStatus (or a ParseError)."""
+
+
+class HtmlParseFilter(ExtensionBase):
+    """Adds to (or changes) what an HTML parser found."""
+
+    point_id = "org.apache.nutch.parse.HtmlParseFilter"
+    twins: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def filter(
+        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+    ) -> ParseResult:
+        """The result, changed in place or new."""
+
+
+class ScoringFilter(ExtensionBase):
+    """Scores pages from injection to the index. Methods alter the datum they are given, scores are 32-bit floats.
+
+    In the column twins a frame has the columns of `minutch.tables.frame.CRAWLDB_SCHEMA` (more may follow); they
+    return the frame with changed columns, rows in the same order.
+    """
+
+    point_id = "org.apache.nutch.scoring.ScoringFilter"
+    twins: ClassVar[Mapping[str, str]] = {
+        "inject_score": "inject_score_columns",
+        "initial_score": "initial_score_columns",
+        "generator_sort_value": "generator_sort_value_columns",
+        "update_db_score": "update_db_score_columns",
+        "orphaned_score": "orphaned_score_columns",
+    }
+
+    def inject_score(self, url: str, datum: CrawlDatum) -> None:
+        """Set the score of a seed (Nutch: injectedScore)."""
+
+    def initial_score(self, url: str, datum: CrawlDatum) -> None:
+        """Set the score of a page that has just been found through a link."""
+
+    def generator_sort_value(self, url: str, datum: CrawlDatum, init_sort: float) -> float:
+        """What generate sorts by, highest first; `init_sort` comes from the filter before (first: 1.0)."""
+        return init_sort
+
+    def pass_score_before_parsing(self, url: str, datum: CrawlDatum, content: Content) -> None:
+        """Carry the score from the fetch list's entry to the content's metadata."""
+
+    def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
+        """Carry the score from the content's metadata to the parse's."""
+
+    def distribute_score_to_outlinks(
+        self,
+        from_url: str,
+        parse_data: ParseData,
+        targets: list[tuple[str, CrawlDatum]],
+        adjust: CrawlDatum | None,
+        all_count: int,
+    ) -> CrawlDatum | None:
+        """Give the outlinks in `targets` (of `all_count`) their share; returns what the page itself gets back."""
+        return adjust
+
+    def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
+        """Set the new score of `datum` from the old record and the links found to it."""
+
+    def orphaned_score(self, url: str, datum: CrawlDatum) -> None:
+        """Look at a page that no link was found to in this update."""
+
+    def indexer_score(
+        self,
+        url: str,
+        doc: NutchDocument,
+        db_datum: CrawlDatum,
+        fetch_datum: CrawlDatum,
+        parse: Parse,
+        inlinks: Inlinks | None,
+        init_score: float,
+    ) -> float:
+        """The document's boost; `init_score` comes from the filter before."""
+        return init_score
+
+    def inject_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """`inject_score` for each row."""
+        return self._each_row("inject_score", frame)
+
+    def initial_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """`initial_score` for each row."""
+        return self._each_row("initial_score", frame)
+
+    def orphaned_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """`orphaned_score` for each row."""
+        return self._each_row("orphaned_score", frame)
+
+    def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
+        """`generator_sort_value` for each row; `init` and the result are Float32."""
+        if not self.is_written("generator_sort_value"):
+            return init
+        import polars as pl
+
+        from minutch.tables.rows import records
+
+        values = [
+            self.generator_sort_value(url, datum, sort) for (url, datum), sort in zip(records(frame), init, strict=True)
+        ]
+        return pl.Series(init.name, values, dtype=pl.Float64).cast(pl.Float32)
+
+    def update_db_score_columns(self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame) -> pl.DataFrame:
+        """`update_db_score` for each row of `frame`.
+
+        `old` has the old records, row for row, with a null status where there was none; `inlinked` the records of
+        the links, in order, with the row of `frame` that each belongs to in its column `row`.
+        """
+        if not self.is_written("update_db_score"):
+            return frame
+        from minutch.tables.rows import map_rows
+
+        return map_rows(frame, _UpdateRow(self, old, inlinked))
+
+    def _each_row(self, method: str, frame: pl.DataFrame) -> pl.DataFrame:
+        if not self.is_written(method):
+            return frame
+        from minutch.tables.rows import map_rows
+
+        change: Callable[[str, CrawlDatum], None] = getattr(self, method)
+        return map_rows(frame, change)
+
+
+class _UpdateRow:
+    """Calls update_db_score with the old record and the links of the row that is due."""
+
+    def __init__(self, scoring: ScoringFilter, old: pl.DataFrame, inlinked: pl.DataFrame) -> None:
+        from minutch.tables.rows import records
+
+        self.scoring = scoring
+        self.row = -1
+        self.has_old = old["status"].is_not_null().to_list()
+        self.old = records(old.filter(old["status"].is_not_null()))
+        self.links = list(zip(inlinked["row"].to_list(), records(inlinked), strict=True))
+        self.links.sort(key=lambda link: link[0])
+        self.at = 0
+
+    def _inlinked(self) -> Iterator[CrawlDatum]:
+        while self.at < len(self.links) and self.links[self.at][0] == self.row:
+            yield self.links[self.at][1][1]
+            self.at += 1
+
+    def __call__(self, url: str, datum: CrawlDatum) -> None:
+        self.row += 1
+        old = next(self.old)[1] if self.has_old[self.row] else None
+        self.scoring.update_db_score(url, old, datum, list(self._inlinked()))
+
+
+class SegmentMergeFilter(ExtensionBase):
+    """Keeps or drops a URL when segments are merged."""
+
+    point_id = "org.apache.nutch.segment.SegmentMergeFilter"
+    twins: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def filter(
+        self,
+        url: str,
+        generate: CrawlDatum | None,
+        fetch: CrawlDatum | None,
+        signature: CrawlDatum | None,
+        content: Content | None,
+        parse_data: ParseData | None,
+        parse_text: ParseText | None,
+        linked: Sequence[CrawlDatum],
+    ) -> bool:
+        """Whether the URL stays."""
+
+
+class IndexingFilter(ExtensionBase):
+    """Fills the document that goes to the index."""
+
+    point_id = "org.apache.nutch.indexer.IndexingFilter"
+    twins: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def filter(
+        self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
+    ) -> NutchDocument | None:
+        """The document with its fields, None to leave the page out of the index."""
+
+
+class IndexWriter(ExtensionBase):
+    """Writes documents to a search engine or a file; `open` gets the parameters of index-writers.xml."""
+
+    point_id = "org.apache.nutch.indexer.IndexWriter"
+    twins: ClassVar[Mapping[str, str]] = {}
+
+    def open(self, parameters: Mapping[str, str]) -> None:
+        """Connect."""
+
+    def write(self, doc: NutchDocument) -> None:
+        """Add a document."""
+
+    def delete(self, key: str) -> None:
+        """Remove the document with this id."""
+
+    def update(self, doc: NutchDocument) -> None:
+        """Replace a document."""
+
+    def commit(self) -> None:
+        """Make everything so far visible."""
+
+    def close(self) -> None:
+        """Disconnect."""
+
+    def describe(self) -> dict[str, tuple[str, object]]:
+        """Parameter → what it is for, its value; for the log."""
+        return {}
+
+
+class Exchange(ExtensionBase):
+    """Decides which index writers a document goes to."""
+
+    point_id = "org.apache.nutch.exchange.Exchange"
+    twins: ClassVar[Mapping[str, str]] = {}
+
+    def open(self, parameters: Mapping[str, str]) -> None:
+        """Take the parameters of exchanges.xml."""
+
+    def match(self, doc: NutchDocument) -> bool:
+        """Whether the document goes to this exchange's writers."""
+        return False
+
+
+class NutchPublisher(ExtensionBase):
+    """Tells a message queue about fetch events."""
+
+    point_id = "org.apache.nutch.publisher.NutchPublisher"
+    twins: ClassVar[Mapping[str, str]] = {}
+
+    def set_config(self) -> bool:
+        """Connect as configured; whether that worked."""
+        return False
+
+    def publish(self, event: Mapping[str, Any]) -> None:
+        """Send one event: `eventType` START, END or REPORT, `url`, `timestamp`, `eventData`."""
+
+
+POINTS: Mapping[str, type[ExtensionBase]] = {
+    point.point_id: point
+    for point in (
+        Exchange,
+        IndexingFilter,
+        IndexWriter,
+        Parser,
+        HtmlParseFilter,
+        Protocol,
+        URLFilter,
+        URLExemptionFilter,
+        URLNormalizer,
+        ScoringFilter,
+        SegmentMergeFilter,
+        NutchPublisher,
+    )
+}
+"""All points by Nutch's id, in the order of nutch-extensionpoints."""
+
+
+def map_strings(values: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
+    """`change` on each string of a column; null stays null, and a UrlError makes a null."""
+    import polars as pl
+
+    from minutch.errors import UrlError
+
+    def safe(value: str | None) -> str | None:
+        try:
+            return None if value is None else change(value)
+        except UrlError:
+            return None
+
+    return pl.Series(values.name, [safe(value) for value in values], dtype=pl.String)

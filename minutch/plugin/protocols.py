@@ -1,0 +1,96 @@
+"""Which protocol plugin fetches a URL: by host, by scheme as configured, by what the plugins declare.
+
+host-protocol-mapping.txt, a tab between the two columns, `#` starts a comment line:
+
+    www.example.com   org.apache.nutch.protocol.okhttp.OkHttp     a host, or a domain
+    protocol:https    org.apache.nutch.protocol.http.Http         a scheme
+
+The second column is an extension's id; one that is not active is passed over. Without a line the first plugin whose
+`protocolName` parameter (a list) has the scheme takes it. Matched: org.apache.nutch.protocol.ProtocolFactory.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, field
+
+from minutch.conf import Configuration
+from minutch.errors import ProtocolError, UrlError
+from minutch.plugin.points import Protocol
+from minutch.plugin.repository import Extension, PluginRepository, made
+from minutch.records.protocolstatus import PROTO_NOT_FOUND
+from minutch.urls import parts
+from minutch.urls.domains import domain_of
+
+log = logging.getLogger(__name__)
+
+MAPPING_FILE = "host-protocol-mapping.txt"
+
+
+@dataclass
+class ProtocolMapping:
+    """host-protocol-mapping.txt: extension ids by host or domain, and by scheme."""
+
+    hosts: dict[str, str] = field(default_factory=dict)
+    schemes: dict[str, str] = field(default_factory=dict)
+
+
+def read_mapping(text: str) -> ProtocolMapping:
+    """Read the lines of host-protocol-mapping.txt; a malformed one is reported and passed over."""
+    mapping = ProtocolMapping()
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        columns = [column.strip() for column in line.strip().split("\t")]
+        if len(columns) != 2:
+            log.warning("%s, line %d: expected <host or protocol:scheme> <tab> <id>: %s", MAPPING_FILE, number, line)
+        elif ":" in columns[0]:
+            mapping.schemes[columns[0].split(":")[1].strip()] = columns[1]
+        else:
+            mapping.hosts[columns[0]] = columns[1]
+    return mapping
+
+
+class ProtocolFactory:
+    """Finds the protocol of a URL."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.extensions = PluginRepository.of(conf).extensions(Protocol.point_id)
+        has_file = conf.resource(MAPPING_FILE) is not None
+        self.mapping = read_mapping(conf.read_resource(MAPPING_FILE)) if has_file else ProtocolMapping()
+
+    def get_protocol(self, url: str) -> Protocol:
+        """The protocol's object. Raises ProtocolError (PROTO_NOT_FOUND) if no active plugin takes the URL."""
+        try:
+            parsed = parts.parse(url)
+        except UrlError as exc:
+            raise ProtocolError(f"no protocol for {url}: {exc}", PROTO_NOT_FOUND) from exc
+        extension = (
+            self._by_host(parsed.host)
+            or self._by_id(self.mapping.schemes.get(parsed.protocol))
+            or self._by_scheme(parsed.protocol)
+        )
+        if extension is None:
+            raise ProtocolError(f"no protocol for {url}", PROTO_NOT_FOUND)
+        return made(extension, Protocol)
+
+    async def close(self) -> None:
+        """Close every protocol that was used."""
+        for extension in self.extensions:
+            if extension.is_made:
+                await made(extension, Protocol).close()
+
+    def _by_host(self, host: str) -> Extension | None:
+        if not self.mapping.hosts:
+            return None
+        name = host if host in self.mapping.hosts else domain_of(host)
+        return self._by_id(self.mapping.hosts.get(name))
+
+    def _by_id(self, name: str | None) -> Extension | None:
+        return next((e for e in self.extensions if e.id == name), None)
+
+    def _by_scheme(self, scheme: str) -> Extension | None:
+        return next(
+            (e for e in self.extensions if scheme in re.split("[, ]", e.parameters.get("protocolName", ""))), None
+        )

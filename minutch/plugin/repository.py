@@ -1,0 +1,267 @@
+"""Finds plugins, decides which are active, and makes their extensions.
+
+    plugin.folders            where plugins lie; the shipped ones are always found, a later folder wins over them
+    plugin.includes/excludes  regular expressions that a plugin's id must, must not match as a whole
+    requires                  plugins that a plugin needs; plugin.auto-activation brings them in
+
+Matched: org.apache.nutch.plugin.PluginRepository. A plugin whose requirements are missing is left out with a warning,
+as in Nutch. Where Nutch's order comes from a java.util.HashMap, so does ours.
+
+Plugin modules are loaded from their files, under names that belong to the set of folders:
+`minutch_plugins_<set>.<plugin id with underscores>.<module>`. So a plugin may import from one that it requires
+(`from ..lib_example.rules import Rules`), and two sets of folders never share a module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+import sys
+import types
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, MinutchError, PluginError
+from minutch.formats.javahash import hash_map_order, string_hash
+from minutch.plugin.alternatives import unmatched_alternatives
+from minutch.plugin.manifest import FILE_NAME, Implementation, Manifest, read_manifest
+from minutch.plugin.points import ExtensionBase
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+P = TypeVar("P", bound=ExtensionBase)
+
+
+@dataclass
+class Extension:
+    """An active implementation; its object is made on first use and kept."""
+
+    plugin: Manifest
+    implementation: Implementation
+    conf: Configuration
+    package: str
+    _instance: ExtensionBase | None = field(default=None, init=False)
+
+    @property
+    def id(self) -> str:
+        return self.implementation.id
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that an ordering property may call it by."""
+        return self.implementation.names
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        return self.implementation.parameters
+
+    def load(self) -> type[ExtensionBase]:
+        """Import its class. Raises PluginError if that can't be done."""
+        module_name, _, class_name = self.implementation.path.partition(":")
+        try:
+            module = importlib.import_module(f"{self.package}.{module_name}")
+            return getattr(module, class_name)  # type: ignore[no-any-return]
+        except MinutchError:
+            raise
+        except Exception as exc:
+            raise PluginError(f"{self._where}: can't be loaded: {type(exc).__name__}: {exc}") from exc
+
+    def instance(self) -> ExtensionBase:
+        """The extension's object. Raises PluginError, or ConfigError for what the plugin finds in its settings."""
+        if self._instance is None:
+            cls = self.load()
+            try:
+                self._instance = cls(self.conf, self.parameters)
+            except MinutchError:
+                raise
+            except Exception as exc:
+                raise PluginError(f"{self._where}: can't be made: {type(exc).__name__}: {exc}") from exc
+        return self._instance
+
+    @property
+    def is_made(self) -> bool:
+        """Whether its object has been made."""
+        return self._instance is not None
+
+    @property
+    def _where(self) -> str:
+        return f"plugin {self.plugin.id} ({self.plugin.folder}), class {self.implementation.path}"
+
+
+class PluginRepository:
+    """The active plugins of one configuration."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+        folders = plugin_folders(conf)
+        self.available = _read_folders(folders)
+        included = self._included()
+        reachable = self.available if conf.get_boolean("plugin.auto-activation", True) else included
+        self.active = _java_order(_with_requirements(included, reachable))
+        self.points = {point for manifest in self.active.values() for point in manifest.points}
+        self._extensions: dict[str, list[Extension]] = {}
+        self._install(folders)
+
+    @classmethod
+    def of(cls, conf: Configuration) -> PluginRepository:
+        """The repository of this very configuration object, made once."""
+        if conf not in _repositories:
+            _repositories[conf] = cls(conf)
+        return _repositories[conf]
+
+    def extensions(self, point_id: str) -> list[Extension]:
+        """The active extensions of a point. Raises PluginError if no active plugin declares the point."""
+        if point_id not in self.points:
+            raise PluginError(f"extension point {point_id} is not declared: is nutch-extensionpoints included?")
+        return self._extensions.get(point_id, [])
+
+    def ordered(self, point: type[P], order: str) -> list[P]:
+        """The objects of a point: those that property `order` names, in its order; all of them if it is empty.
+
+        PluginRepository.getOrderedPlugins: what an order doesn't name is not run.
+        """
+        extensions = _first_by_class(self.extensions(point.point_id))
+        names = (self.conf.get(order) or "").split()
+        if not names:
+            return [made(extension, point) for extension in extensions]
+        by_name = {name: extension for extension in reversed(extensions) for name in extension.names}
+        for name in names:
+            if name not in by_name:
+                log.error("%s: %s is not in an active plugin, ignored", order, name)
+        return [made(by_name[name], point) for name in names if name in by_name]
+
+    def _included(self) -> dict[str, Manifest]:
+        includes = _pattern(self.conf, "plugin.includes")
+        excludes = _pattern(self.conf, "plugin.excludes")
+        _report_unknown(self.conf.get("plugin.includes") or "", self.available)
+        return _java_order(
+            {
+                name: manifest
+                for name, manifest in self.available.items()
+                if includes.fullmatch(name) and not excludes.fullmatch(name)
+            }
+        )
+
+    def _install(self, folders: Sequence[Path]) -> None:
+        parent = f"minutch_plugins_{zlib.crc32(repr([str(f.resolve()) for f in folders]).encode()):08x}"
+        _package(parent, [])
+        for manifest in self.active.values():
+            package = f"{parent}.{re.sub(r'[^A-Za-z0-9_]', '_', manifest.id)}"
+            _package(package, [str(manifest.folder)])
+            for implementation in manifest.implementations:
+                point = implementation.point
+                if point not in self.points:
+                    raise PluginError(f"plugin {manifest.id}: extension point {point} does not exist")
+                extension = Extension(manifest, implementation, self.conf, package)
+                self._extensions.setdefault(point, []).append(extension)
+
+
+_repositories: WeakKeyDictionary[Configuration, PluginRepository] = WeakKeyDictionary()
+
+
+def made(extension: Extension, point: type[P]) -> P:
+    """The extension's object, checked to be of the point. Raises PluginError if it is not."""
+    instance = extension.instance()
+    if not isinstance(instance, point):
+        raise PluginError(f"plugin {extension.plugin.id}: {extension.implementation.path} is no {point.__name__}")
+    return instance
+
+
+def plugin_folders(conf: Configuration) -> list[Path]:
+    """The folders of `plugin.folders`: as given if absolute, else in MINUTCH_HOME, else in the working directory."""
+    shipped = conf.home / "plugins"
+    found = [shipped]
+    for name in conf.get_trimmed_strings("plugin.folders", ["plugins"]):
+        candidates = [folder for folder in (conf.home / name, Path(name)) if folder.is_dir()]
+        if not candidates:
+            log.warning("plugin.folders: no folder %s", name)
+        found += candidates[:1]
+    return list(dict.fromkeys(found))
+
+
+def _read_folders(folders: Iterable[Path]) -> dict[str, Manifest]:
+    manifests: dict[str, Manifest] = {}
+    java: list[str] = []
+    for parent in folders:
+        for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
+            if not (folder / FILE_NAME).is_file():
+                continue
+            try:
+                manifest = read_manifest(folder)
+            except PluginError as exc:
+                log.warning("%s", exc)
+                continue
+            if manifest.is_java:
+                java.append(str(folder))
+            else:
+                manifests[manifest.id] = manifest
+    if java:
+        log.info("plugins written in Java are not used: %s", ", ".join(java))
+    return manifests
+
+
+def _with_requirements(chosen: dict[str, Manifest], reachable: dict[str, Manifest]) -> dict[str, Manifest]:
+    result: dict[str, Manifest] = {}
+    for name, manifest in chosen.items():
+        needed: dict[str, Manifest] = {}
+        problem = _collect(manifest, reachable, needed, [])
+        if problem:
+            log.warning("%s, the plugin is left out", problem)
+        else:
+            result |= needed
+            result[name] = manifest
+    return result
+
+
+def _collect(manifest: Manifest, reachable: dict[str, Manifest], needed: dict[str, Manifest], branch: list[str]) -> str:
+    """Add what `manifest` requires to `needed`; returns what is wrong, if anything."""
+    branch = [*branch, manifest.id]
+    for name in manifest.requires:
+        if name in branch:
+            return f"plugin {branch[0]}: circular requirement {' → '.join([*branch, name])}"
+        if name not in reachable:
+            return f"plugin {manifest.id} requires {name}, which is missing"
+        if name not in needed:
+            needed[name] = reachable[name]
+            problem = _collect(reachable[name], reachable, needed, branch)
+            if problem:
+                return problem
+    return ""
+
+
+def _java_order(items: dict[str, _T]) -> dict[str, _T]:
+    """`items` in the order of a java.util.HashMap with these keys."""
+    keys = list(items)
+    return {keys[i]: items[keys[i]] for i in hash_map_order([string_hash(key) for key in keys])}
+
+
+def _first_by_class(extensions: Iterable[Extension]) -> list[Extension]:
+    return list({e.implementation.class_name: e for e in reversed(list(extensions))}.values())[::-1]
+
+
+def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
+    try:
+        return re.compile(conf.get(name, ""))
+    except re.error as exc:
+        raise ConfigError(f"{name} ({conf.source(name)}): not a regular expression: {exc}") from exc
+
+
+def _report_unknown(includes: str, available: Iterable[str]) -> None:
+    unknown = unmatched_alternatives(includes, list(available))
+    if unknown:
+        log.info("plugin.includes: no such plugin here, ignored: %s", ", ".join(unknown))
+
+
+def _package(name: str, path: list[str]) -> None:
+    """Make sure that a package of this name is there, with its modules in `path`."""
+    if name not in sys.modules:
+        module: Any = types.ModuleType(name)
+        module.__path__ = path
+        sys.modules[name] = module
