@@ -1,0 +1,167 @@
+"""Which part of a host name was registered, and which is a public suffix: by Mozilla's list, as Nutch asks for it.
+
+The list is the snapshot that the package tldextract ships (no network), or a file in Mozilla's format
+(`effective_tld_names.dat` in the configuration directory, as with Nutch): `use_list`. Only the ICANN section counts;
+the private one (github.io, blogspot.com …) is left out, which is URLUtil's choice.
+
+Followed: URLUtil.getDomainName, getDomainSuffix, getTopLevelDomainName and isSameDomainName, over
+EffectiveTldFinder of crawler-commons 1.6. Its quirks are kept: a host that is itself a wildcard's parent has the suffix
+before it; a host with no known suffix is its own domain; suffixes print with their `*.` and `!`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+
+from minutch.errors import ConfigError, UrlError
+from minutch.urls.idn import label_to_ascii_2003
+from minutch.urls.parts import Url, parse
+
+_SNAPSHOT = ".tld_set_snapshot"
+_PRIVATE = re.compile("===BEGIN PRIVATE DOMAINS===.*?(?:===END PRIVATE DOMAINS===|\\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of the list: the suffix in ASCII, and whether it is a wildcard's parent or an exception."""
+
+    suffix: str
+    wildcard: bool
+    exception: bool
+
+    @property
+    def printed(self) -> str:
+        """As EffectiveTLD.getSuffix gives it."""
+        return f"*.{self.suffix}" if self.wildcard else f"!{self.suffix}" if self.exception else self.suffix
+
+
+class SuffixList:
+    """The rules of a public suffix list, by every spelling (Unicode, ASCII, mixed) of each suffix."""
+
+    def __init__(self, text: str) -> None:
+        self._rules: dict[str, Rule] = {}
+        for line in _PRIVATE.sub("", text).splitlines():
+            if line.strip() and not line.startswith("//"):
+                self._add(line)
+
+    def _add(self, line: str) -> None:
+        wildcard, exception = line.startswith("*."), line.startswith("!")
+        name = line[2:] if wildcard else line[1:] if exception else line
+        try:
+            labels = [(label, _ascii(label)) for label in name.split(".")]
+        except UrlError as exc:
+            raise ConfigError(f"public suffix list: {line!r} is no host name") from exc
+        rule = Rule(".".join(ascii_label for _, ascii_label in labels), wildcard, exception)
+        if name.isascii():
+            self._rules[rule.suffix] = rule
+        else:
+            for spelling in product(*({*pair} for pair in labels)):
+                self._rules[".".join(spelling)] = rule
+
+    def find(self, host: str) -> tuple[int, Rule] | None:
+        """Where the public suffix of `host` starts, and its rule; None if no rule fits."""
+        at = 0
+        while True:
+            rule = self._rules.get(host[at:])
+            if rule is not None and not (at == 0 and rule.wildcard):
+                return self._with_wildcard(host, at, rule)
+            at = host.find(".", at) + 1
+            if at == 0:
+                return None
+
+    @staticmethod
+    def _with_wildcard(host: str, at: int, rule: Rule) -> tuple[int, Rule]:
+        """A wildcard's suffix takes one more label than its parent has."""
+        return (host.rfind(".", 0, max(at - 1, 0)) + 1, rule) if rule.wildcard else (at, rule)
+
+
+def _ascii(label: str) -> str:
+    return label.lower() if label.isascii() else label_to_ascii_2003(label)
+
+
+_source: Path | None = None
+
+
+def use_list(path: Path | None) -> None:
+    """Take the suffix list from this file from now on; None is the bundled one."""
+    global _source  # noqa: PLW0603 - one list for the process, as crawler-commons has it
+    if path != _source:
+        _source = path
+        for cached in (_list, domain_of, suffix_of):
+            cached.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def _list() -> SuffixList:
+    path = _source or _bundled()
+    try:
+        return SuffixList(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError) as exc:
+        raise ConfigError(f"can't read the public suffix list {path}: {exc}") from exc
+
+
+def _bundled() -> Path:
+    """tldextract's snapshot, found without importing the package (which takes longer than a small job)."""
+    spec = find_spec("tldextract")
+    if spec is None or spec.origin is None:
+        raise ConfigError("the package tldextract, which brings the public suffix list, is not installed")
+    return Path(spec.origin).with_name(_SNAPSHOT)
+
+
+@lru_cache(maxsize=65536)
+def domain_of(host: str) -> str:
+    """The registered domain of a host in lower case; the host itself if there is none (getAssignedDomain)."""
+    host = host.removesuffix(".").lower()
+    if host.rpartition(".")[2].isdecimal() or host.endswith("]"):
+        return host  # an IP address
+    found = _list().find(host)
+    if found is None or found[0] == 0:
+        return host
+    at, rule = found
+    if rule.exception:
+        return rule.suffix
+    start = host.rfind(".", 0, at - 1) + 1
+    if host.startswith(".") or ".." in host[:at] or not _is_label(host[start : at - 1]):
+        return host
+    return host[start:]
+
+
+def _is_label(label: str) -> bool:
+    try:
+        return label.isascii() or bool(label_to_ascii_2003(label))
+    except UrlError:
+        return False
+
+
+@lru_cache(maxsize=65536)
+def suffix_of(host: str) -> str | None:
+    """The public suffix of a host as Nutch prints it, None if there is none (getEffectiveTLD; case counts)."""
+    host = host.removesuffix(".")
+    found = _list().find(host)
+    return None if found is None else found[1].printed
+
+
+def domain_name(url: str | Url) -> str:
+    """URLUtil.getDomainName; UrlError if `url` is not a URL."""
+    return domain_of((parse(url) if isinstance(url, str) else url).host)
+
+
+def domain_suffix(url: str | Url) -> str | None:
+    """URLUtil.getDomainSuffix."""
+    return suffix_of((parse(url) if isinstance(url, str) else url).host)
+
+
+def top_level_domain(url: str | Url) -> str | None:
+    """URLUtil.getTopLevelDomainName: the last label of the public suffix."""
+    suffix = domain_suffix(url)
+    return None if suffix is None else suffix.rpartition(".")[2]
+
+
+def is_same_domain(first: str | Url, second: str | Url) -> bool:
+    """URLUtil.isSameDomainName."""
+    return domain_name(first).casefold() == domain_name(second).casefold()

@@ -1,0 +1,218 @@
+"""java.net.URI's view of a URL: stricter than parts.py, and the one place that normalises paths.
+
+    uri           = scheme ":" ( hierarchical | opaque ) [ "#" fragment ]
+    hierarchical  = [ "//" authority ] path [ "?" query ]
+    opaque        = anything that does not start with a slash
+    authority     = server-based: [ user-info "@" ] host [ ":" port ], else registry-based (no host)
+
+RFC 2396 with the JDK's additions: visible characters outside ASCII are legal, an authority may be empty. Nutch asks it
+in URLUtil.toASCII (quoting) and in urlnormalizer-basic (`normalize`). Followed: java.net.URI of JDK 17.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from minutch.errors import UrlError
+from minutch.urls.parts import is_ipv6
+
+_NOT_OTHER = "\x00-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_UNIT = f"%[0-9A-Fa-f]{{2}}|[^{_NOT_OTHER}]"
+_UNRESERVED = r"A-Za-z0-9_.!~*'()\-"
+_USER_CHARS = _UNRESERVED + ";:&=+$,"
+_PATH_CHARS = _UNRESERVED + ":@&=+$,;/"
+_URIC_CHARS = _UNRESERVED + r";/?:@&=+$,\[\]"
+
+_URI = re.compile(r"(?:([^:/?#]*):)?([^#]*)(?:#(.*))?", re.DOTALL)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_PATH = re.compile(f"(?:[{_PATH_CHARS}]|{_UNIT})*")
+_URIC = re.compile(f"(?:[{_URIC_CHARS}]|{_UNIT})*")
+_USER = re.compile(f"(?:[{_USER_CHARS}]|{_UNIT})*")
+_SERVER = re.compile(f"(?:[{_USER_CHARS}@\\[\\]]|{_UNIT})*")
+_SERVER_SCOPED = re.compile(f"(?:[{_USER_CHARS}@\\[\\]%]|{_UNIT})*")
+_REGISTRY = re.compile(f"(?:[{_UNRESERVED}$,;:@&=+]|{_UNIT})*")
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_HOST = re.compile(rf"(?:{_LABEL}\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?|{_LABEL}\.?")
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])")
+_SCOPE = re.compile(r"[A-Za-z0-9_.]+")
+_DIGITS = re.compile(r"[0-9]*")
+_SLASHES = re.compile("/+")
+_MAX_PORT = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Uri:
+    """A URI's parts as written; `None` where there is none. `opaque` replaces authority, path and query.
+
+    `text` is what it was parsed from, None once a part has been changed.
+    """
+
+    scheme: str | None
+    authority: str | None
+    host: str | None
+    path: str
+    query: str | None
+    fragment: str | None
+    opaque: str | None = None
+    text: str | None = None
+
+    def normalize(self) -> Uri:
+        """The same URI with dot segments and empty segments gone from its path."""
+        path = self.path if self.opaque is not None else normalize_path(self.path)
+        return self if path == self.path else replace(self, path=path, text=None)
+
+    def __str__(self) -> str:
+        if self.text is not None:
+            return self.text
+        scheme = "" if self.scheme is None else f"{self.scheme}:"
+        fragment = "" if self.fragment is None else f"#{self.fragment}"
+        if self.opaque is not None:
+            return f"{scheme}{self.opaque}{fragment}"
+        authority = "" if self.authority is None else f"//{self.authority}"
+        query = "" if self.query is None else f"?{self.query}"
+        return f"{scheme}{authority}{self.path}{query}{fragment}"
+
+
+def parse_uri(text: str) -> Uri:
+    """Take a URI apart; UrlError where java.net.URI throws URISyntaxException."""
+    match = _URI.fullmatch(text)
+    assert match is not None
+    scheme, body, fragment = match.groups()
+    if scheme is not None and _SCHEME.fullmatch(scheme) is None:
+        raise UrlError(f"illegal scheme {scheme!r} in URI {text!r}")
+    if fragment is not None:
+        _check(_URIC, fragment, "fragment", text)
+    if scheme is not None and not body.startswith("/"):
+        if not body:
+            raise UrlError(f"nothing after the scheme in URI {text!r}")
+        _check(_URIC, body, "scheme-specific part", text)
+        return Uri(scheme, None, None, "", None, fragment, opaque=body, text=text)
+    return _parse_hierarchical(text, scheme, body, fragment)
+
+
+def _parse_hierarchical(text: str, scheme: str | None, body: str, fragment: str | None) -> Uri:
+    before, mark, query = body.partition("?")
+    authority: str | None = None
+    host: str | None = None
+    path = before
+    if before.startswith("//"):
+        slash = before.find("/", 2)
+        named, path = (before[2:], "") if slash < 0 else (before[2:slash], before[slash:])
+        if named:
+            authority, host = named, _host_of(named, text)
+        elif not path and not mark and fragment is None:
+            raise UrlError(f"no authority in URI {text!r}")
+    _check(_PATH, path, "path", text)
+    if mark:
+        _check(_URIC, query, "query", text)
+    return Uri(scheme, authority, host, path, query if mark else None, fragment, text=text)
+
+
+def _check(allowed: re.Pattern[str], part: str, name: str, text: str) -> None:
+    if allowed.fullmatch(part) is None:
+        raise UrlError(f"illegal character in the {name} of URI {text!r}")
+
+
+def _host_of(authority: str, text: str) -> str | None:
+    """The host of a server-based authority; None for a registry-based one; UrlError if it is neither."""
+    literal = authority.find("]") > 0
+    server = (_SERVER_SCOPED if literal else _SERVER).fullmatch(authority) is not None
+    host = _server_host(authority) if server else None
+    if host is None and _REGISTRY.fullmatch(authority) is None:
+        raise UrlError(f"illegal authority in URI {text!r}")
+    return host
+
+
+def _server_host(authority: str) -> str | None:
+    """The host, if `authority` reads as user info, host and port; else None."""
+    user, at, rest = authority.partition("@")
+    if not at:
+        rest = authority
+    elif _USER.fullmatch(user) is None:
+        return None
+    if rest.startswith("["):
+        end = rest.find("]")
+        host, port = rest[: end + 1], rest[end + 1 :]
+        valid = end > 1 and _is_scoped_ipv6(rest[1:end])
+    else:
+        colon = rest.find(":")
+        host, port = (rest, "") if colon < 0 else (rest[:colon], rest[colon:])
+        valid = _is_host_name(host)
+    return host if valid and _is_port(port) else None
+
+
+def _is_host_name(host: str) -> bool:
+    if _IPV4.fullmatch(host) is not None:
+        return True
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    last = host.rstrip(".").rpartition(".")
+    return not last[1] or last[2][0].isalpha()
+
+
+def _is_scoped_ipv6(text: str) -> bool:
+    address, percent, scope = text.partition("%")
+    return is_ipv6(address) and (not percent or _SCOPE.fullmatch(scope) is not None)
+
+
+def _is_port(text: str) -> bool:
+    if not text:
+        return True
+    digits = text[1:]
+    return text[0] == ":" and _DIGITS.fullmatch(digits) is not None and int(digits or 0) <= _MAX_PORT
+
+
+def normalize_path(path: str) -> str:
+    """`path` without `.`, without `..` that has a name before it, and without empty segments (URI.normalize).
+
+    A `..` that would climb above the root stays. A relative path that would then start with a segment that holds a
+    colon gets `./` in front.
+    """
+    segments = [segment for segment in path.split("/") if segment]
+    if not segments:
+        return "/" if path.startswith("/") else ""
+    kept: list[str] = []
+    for segment in segments:
+        if segment == ".":
+            continue
+        if segment == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        else:
+            kept.append(segment)
+    directory = path.endswith("/") or segments[-1] in (".", "..")
+    root = "/" if path.startswith("/") else ""
+    if (directory and kept and kept[-1] != "..") or (path.endswith("/") and kept):
+        kept.append("")
+    if not root and kept and ":" in kept[0]:
+        kept.insert(0, ".")
+    return root + "/".join(kept)
+
+
+def quote(text: str, allowed: str) -> str:
+    """Percent-encode what is not in the character class `allowed` (`%` included), as URI's long constructor does."""
+    keep = re.compile(f"[{allowed}]|[^{_NOT_OTHER}]")
+    return "".join(c if keep.match(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8", "replace")) for c in text)
+
+
+def build_uri(
+    scheme: str, user_info: str | None, host: str, port: int, path: str, query: str | None, fragment: str | None
+) -> str:
+    """The text of a URI made of unquoted parts (java.net.URI's seven-argument constructor); UrlError if it is none."""
+    if path and path[0] != "/":
+        raise UrlError(f"relative path {path!r} in an absolute URI")
+    user = "" if user_info is None else quote(user_info, _USER_CHARS) + "@"
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    text = f"{scheme}://{user}{host}"
+    if port != -1:
+        text += f":{port}"
+    text += quote(path, _PATH_CHARS)
+    if query is not None:
+        text += "?" + quote(query, _URIC_CHARS)
+    if fragment is not None:
+        text += "#" + quote(fragment, _URIC_CHARS)
+    if parse_uri(text).host is None:
+        raise UrlError(f"no server-based authority in URI {text!r}")
+    return text
