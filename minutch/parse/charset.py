@@ -1,0 +1,167 @@
+"""Which charset a page is in. The one home of that decision.
+
+The first that says something wins:
+
+    1. a byte order mark
+    2. `charset=` in the Content-Type header
+    3. a meta element within the first 8192 bytes: http-equiv=content-type, else charset=
+    4. the content itself: an ISO-2022-JP escape, UTF-16 without a mark, an XML declaration, strict UTF-8, chardetng;
+       for these there must be something that is not ASCII
+    5. parser.character.encoding.default (windows-1252)
+
+Labels are read as the WHATWG Encoding Standard says; the names given out are those that Nutch stores. Matches
+org.apache.nutch.util.EncodingDetector and HtmlParser.sniffCharacterEncoding, with these differences: the byte order
+mark comes first, as in browsers (Nutch: last of the declarations), and a page that declares nothing is looked at.
+Nutch takes the default for it and garbles such a page unless it is in windows-1252;
+`parser.character.encoding.detect` = false brings that back.
+
+With `encodingdetector.charset.min.confidence` of 0 to 100 the content of text types is asked first, as in Nutch, and
+overrides what is declared when it is that sure: 100 for an escape or at least four multi-byte sequences of UTF-8,
+80 for fewer, 50 for a guess of chardetng.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from minutch.errors import ConfigError
+from minutch.parse.charsetlabels import Charset, lookup
+
+if TYPE_CHECKING:
+    from minutch.conf import Configuration
+
+PRESCAN: Final = 8192
+"""Bytes of a page that are searched for meta elements (NUTCH-2042)."""
+GUESS_LIMIT: Final = 1 << 18
+"""Bytes of a page that chardetng is given: it needs 45 µs a kilobyte."""
+
+SURE: Final = 100
+LIKELY: Final = 80
+GUESSED: Final = 50
+
+_DETECTABLE: Final = frozenset(
+    (
+        "text/html",
+        "text/plain",
+        "text/richtext",
+        "text/rtf",
+        "text/sgml",
+        "text/tab-separated-values",
+        "text/xml",
+        "application/rss+xml",
+        "application/xhtml+xml",
+    )
+)
+_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+_UTF16: Final = re.compile(rb"(?:(<\0[!?a-zA-Z]\0)|(\0<\0[!?a-zA-Z]))")
+
+_HEADER: Final = re.compile(r"charset=\s*([^;]*)", re.IGNORECASE)
+_META: Final = re.compile(rb"<meta[\s/]([^>]*)>", re.IGNORECASE)
+_HTTP_EQUIV: Final = re.compile(rb"http-equiv\s*=\s*[\"']?\s*content-type", re.IGNORECASE)
+_IN_CONTENT: Final = re.compile(rb"charset\s*=\s*[\"']?\s*([^\s\"'/>;,]+)", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(rb"(?:^|[\s\"'/])charset\s*=\s*[\"']?\s*([^\s\"'/>;]+)", re.IGNORECASE)
+_XML: Final = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']\s*([A-Za-z][\w.:-]*)")
+_ESCAPE: Final = re.compile(rb"\x1b(?:\$[@B]|\([JI]|\$\(D)")
+_MULTI_BYTE: Final = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+_NON_ASCII: Final = re.compile(rb"[\x80-\xff]")
+
+
+class CharsetDetector:
+    """Decides by the rules above, as configured; has no state of a page."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._confidence = conf.get_int("encodingdetector.charset.min.confidence", -1)
+        self._detects = conf.get_boolean("parser.character.encoding.detect", True)
+        name = conf.get("parser.character.encoding.default", "windows-1252")
+        default = lookup(name)
+        if default is None:
+            raise ConfigError(f"parser.character.encoding.default: unknown charset {name!r}")
+        self.default: Charset = Charset(name.strip().lower(), default.codec)
+
+    def detect(self, data: bytes, header: str | None = None, media_type: str = "", tld: str = "") -> Charset:
+        """The charset of `data`; `header` is the value of Content-Type, `tld` the last label of the host name."""
+        marked = _byte_order_mark(data)
+        if marked:
+            return marked
+        if self._confidence >= 0 and media_type in _DETECTABLE and len(data) > 4:
+            guess = guess_content(data, tld)
+            if guess and guess[1] >= self._confidence:
+                return guess[0]
+        declared = (header and from_header(header)) or from_meta(data)
+        if declared:
+            return declared
+        found = guess_content(data, tld) if self._detects else None
+        return found[0] if found else self.default
+
+
+def _byte_order_mark(data: bytes) -> Charset | None:
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return lookup(name)
+    return None
+
+
+def from_header(value: str) -> Charset | None:
+    """The charset that a Content-Type header names (EncodingDetector.parseCharacterEncoding), None if unknown."""
+    match = _HEADER.search(value)
+    return lookup(match[1].strip().strip("\"'")) if match else None
+
+
+def from_meta(data: bytes) -> Charset | None:
+    """The charset that a meta element names; a page that can be read so far is not in UTF-16, so that means UTF-8."""
+    head = data[:PRESCAN]
+    tags = [match[1] for match in _META.finditer(head)] if b"<" in head else []
+    label = _first(_IN_CONTENT, [tag for tag in tags if _HTTP_EQUIV.search(tag)]) or _first(_ATTRIBUTE, tags)
+    found = lookup(label) if label else None
+    return lookup("utf-8") if found and found.codec.startswith(("utf_16", "utf-16", "utf_32", "utf-32")) else found
+
+
+def _first(pattern: re.Pattern[bytes], tags: list[bytes]) -> str | None:
+    for tag in tags:
+        match = pattern.search(tag)
+        if match:
+            return match[1].decode("latin-1")
+    return None
+
+
+def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
+    """What the bytes themselves look like, and how sure that is (0 to 100); None for plain ASCII."""
+    escaped = _ESCAPE.search(data)
+    japanese = lookup("iso-2022-jp")
+    if escaped and japanese and _decodes(data, japanese.codec):
+        return japanese, SURE
+    utf16 = _UTF16.match(data)
+    if utf16:
+        return _named("utf-16le" if utf16[1] else "utf-16be", SURE)
+    if not _NON_ASCII.search(data):
+        return None
+    xml = _XML.match(data[:PRESCAN])
+    if xml and (declared := lookup(xml[1].decode("ascii"))):
+        return declared, SURE
+    if _decodes(data, "utf-8"):
+        return _named("utf-8", SURE if len(_MULTI_BYTE.findall(data, 0, GUESS_LIMIT)) > 3 else LIKELY)
+    return _guess(data[:GUESS_LIMIT], tld)
+
+
+def _named(name: str, confidence: int) -> tuple[Charset, int] | None:
+    charset = lookup(name)
+    return (charset, confidence) if charset else None
+
+
+def _decodes(data: bytes, codec: str) -> bool:
+    try:
+        data.decode(codec)
+    except UnicodeDecodeError as error:
+        # A page cut off by the content limit may end within a character.
+        return codec == "utf-8" and error.reason == "unexpected end of data" and error.start > len(data) - 4
+    return True
+
+
+def _guess(data: bytes, tld: str) -> tuple[Charset, int] | None:
+    from chardetng_py import EncodingDetector
+
+    detector = EncodingDetector()
+    detector.feed(data, last=True)
+    hint = tld.lower().encode() if tld.isascii() and tld.isalpha() else None
+    return _named(detector.guess(tld=hint, allow_utf8=False), GUESSED)
