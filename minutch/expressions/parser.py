@@ -1,0 +1,208 @@
+"""Tokens -> tree, by operator precedence; everything outside the subset is refused with its position.
+
+    expression = or-term [ "?" expression ":" expression | ("?:" | "??") expression ]
+    binary operators, loosest first: || && | ^ & (== !=) (< > <= >= =~ ...) (<< >>) (+ -) (* / %)
+    unary      = ("-" | "+" | "!" | "~" | "size" | "empty") unary | postfix
+    postfix    = primary { "." name [ "(" arguments ")" ] | "?." ... | "[" expression "]" }
+    primary    = number | string | true | false | null | name | "(" expression ")" | "[" items "]"
+
+Comparisons don't chain (`1 < 2 < 3` is an error). Source: the grammar of Apache Commons JEXL 3, compared by running it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from minutch.errors import ExpressionError
+from minutch.expressions.methods import METHODS
+from minutch.expressions.tokens import KEYWORDS, Token, fail, tokenize
+from minutch.expressions.tree import (
+    Binary,
+    Call,
+    Choice,
+    Group,
+    Listing,
+    Literal,
+    Logical,
+    Member,
+    Node,
+    Reference,
+    Unary,
+)
+
+MAX_DEPTH: Final = 64  # nested brackets and operators before an operand
+MAX_TERMS: Final = 256  # operators in one chain of + - * / and the like
+
+_LEVELS: Final[tuple[tuple[str, ...], ...]] = (
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!=", "===", "!=="),
+    ("<", ">", "<=", ">=", "=~", "!~", "=^", "!^", "=$", "!$"),
+    ("<<", ">>", ">>>"),
+    ("+", "-"),
+    ("*", "/", "%"),
+)
+_LEVEL_OF: Final = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
+_LOGICAL: Final = ("||", "&&")
+_SINGLE: Final = frozenset(_LEVELS[5] + _LEVELS[6])  # don't chain
+_PREFIXES: Final = frozenset(["-", "+", "!", "~"])
+_CONSTANTS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
+
+
+def parse(text: str) -> Node:
+    """The tree of `text`. Raises ExpressionError."""
+    return _Parser(text).parse()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokenize(text)
+        self.next = 0
+        self.depth = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.next]
+
+    def parse(self) -> Node:
+        if self.token.kind == "end":
+            raise ExpressionError("the expression is empty")
+        if self.token.text == "return":
+            self.next += 1
+        tree = self.expression()
+        while self.accept(";"):
+            pass
+        if self.token.kind != "end":
+            raise self.unexpected()
+        return tree
+
+    def accept(self, *operators: str) -> str | None:
+        token = self.token
+        if token.kind == "op" and token.text in operators:
+            self.next += 1
+            return token.text
+        return None
+
+    def expect(self, operator: str) -> None:
+        if self.accept(operator) is None:
+            found = f"'{self.token.text}'" if self.token.kind != "end" else "the end"
+            raise fail(self.text, self.token.position, f"expected '{operator}', found {found}")
+
+    def unexpected(self) -> ExpressionError:
+        token = self.token
+        if token.kind == "end":
+            return fail(self.text, token.position, "the expression ends too early")
+        if token.text == "=":
+            return fail(self.text, token.position, "'=' assigns, which is not supported; '==' compares")
+        if token.text in KEYWORDS:
+            return fail(self.text, token.position, f"'{token.text}' is not supported")
+        return fail(self.text, token.position, f"unexpected '{token.text}'")
+
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise fail(self.text, self.token.position, f"nested deeper than {MAX_DEPTH} levels")
+
+    def expression(self) -> Node:
+        self.deeper()
+        left = self.binary(0)
+        operator = self.accept("?", "?:", "??")
+        if operator == "?":
+            yes = self.expression()
+            self.expect(":")
+            left = Choice(left, yes, self.expression())
+        elif operator:
+            left = Choice(left, None, self.expression(), on_null=operator == "??")
+        self.depth -= 1
+        return left
+
+    def binary(self, loosest: int) -> Node:
+        """An operand and the operators after it that bind at least as tightly as level `loosest`."""
+        left = self.unary()
+        for _ in range(MAX_TERMS):
+            operator = self.token.text if self.token.kind == "op" else ""
+            level = _LEVEL_OF.get(operator, -1)
+            if level < loosest:
+                return left
+            if operator in _LOGICAL:
+                left = self.logical(operator, left, level)
+                continue
+            self.next += 1
+            left = Binary(operator, left, self.binary(level + 1))
+            if operator in _SINGLE and _LEVEL_OF.get(self.token.text) == level:
+                raise fail(self.text, self.token.position, "comparisons don't chain; use 'and'")
+        raise fail(self.text, self.token.position, f"more than {MAX_TERMS} operators in one chain")
+
+    def logical(self, operator: str, first: Node, level: int) -> Node:
+        terms = [first]
+        while self.accept(operator):
+            terms.append(self.binary(level + 1))
+        return Logical(operator, tuple(terms))
+
+    def unary(self) -> Node:
+        token = self.token
+        prefix = token.text in _PREFIXES if token.kind == "op" else token.text in ("size", "empty")
+        if not prefix or token.kind == "string":
+            return self.postfix(self.primary())
+        self.next += 1
+        self.deeper()
+        operand = self.unary()
+        self.depth -= 1
+        if token.text == "-" and isinstance(operand, Literal) and type(operand.value) in (int, float):
+            return Literal(-operand.value)  # type: ignore[operator]
+        return Unary(token.text, operand)
+
+    def primary(self) -> Node:
+        token = self.token
+        if token.kind in ("number", "string"):
+            self.next += 1
+            return Literal(token.value)
+        if token.kind == "name" and token.text not in KEYWORDS:
+            self.next += 1
+            return Literal(_CONSTANTS[token.text]) if token.text in _CONSTANTS else Reference((token.text,))
+        if self.accept("("):
+            inner = self.expression()
+            self.expect(")")
+            return Group(inner) if isinstance(inner, Reference | Member | Call) else inner
+        if self.accept("["):
+            return Listing(self.items("]"))
+        raise self.unexpected()
+
+    def items(self, end: str) -> tuple[Node, ...]:
+        if self.accept(end):
+            return ()
+        found = [self.expression()]
+        while self.accept(","):
+            found.append(self.expression())
+        self.expect(end)
+        return tuple(found)
+
+    def postfix(self, target: Node) -> Node:
+        for _ in range(MAX_TERMS):
+            operator = self.accept(".", "?.", "[")
+            if operator is None:
+                return target
+            if operator == "[":
+                key = self.expression()
+                self.expect("]")
+                target = Member(target, key)
+            else:
+                target = self.member(target, safe=operator == "?.")
+        raise fail(self.text, self.token.position, f"more than {MAX_TERMS} members in one chain")
+
+    def member(self, target: Node, *, safe: bool) -> Node:
+        token = self.token
+        if token.kind != "name":
+            raise self.unexpected()
+        self.next += 1
+        if not self.accept("("):
+            if isinstance(target, Reference) and not safe:
+                return Reference((*target.path, token.text))
+            return Member(target, Literal(token.text), safe)
+        if token.text not in METHODS:
+            raise fail(self.text, token.position, f"there is no method '{token.text}'")
+        return Call(target, token.text, self.items(")"), safe)

@@ -1,0 +1,93 @@
+"""The tree of an expression: what the parser makes and the evaluators walk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant: number, string, true, false or null (None)."""
+
+    value: int | float | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A variable, `path` being the names between the dots; which of them name the variable is seen in the values."""
+
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`target.name` or `target[name]` of something that is not a plain variable."""
+
+    target: Node
+    key: Node
+    safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`target.method(arguments)`; `safe` (`?.`) gives null where the target is null."""
+
+    target: Node
+    method: str
+    arguments: tuple[Node, ...]
+    safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A variable, member or call in brackets, which `?:` and `??` beside it no longer protect from being unknown."""
+
+    inner: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`[a, b, ...]`."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`operator operand`: - + ! ~ size empty."""
+
+    operator: str
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`left operator right`: arithmetic, bits, comparisons."""
+
+    operator: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """`a && b && ...` or `a || b || ...`: the value of the term that decides."""
+
+    operator: str
+    terms: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`condition ? yes : no`; `?:` and `??` have no `yes`, the condition's own value stands for it.
+
+    `on_null` (`??`) asks whether the condition is null, the others whether it is true.
+    """
+
+    condition: Node
+    yes: Node | None
+    no: Node
+    on_null: bool = False
+
+
+Node = Literal | Reference | Member | Call | Group | Listing | Unary | Binary | Logical | Choice

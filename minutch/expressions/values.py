@@ -1,0 +1,289 @@
+"""What operators do with values: numbers, strings, booleans and null, with the conversions of JEXL's arithmetic.
+
+`Failure` is raised for what has no result (null operands, words as numbers, division by zero); the expression around
+it is then null. Integers are 64 bits wide in bit operations and unbounded elsewhere, as they widen in JEXL.
+Source: org.apache.commons.jexl3.JexlArithmetic, strict, compared by running it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, TypeVar
+
+from minutch.formats.javahash import double_to_string
+
+Number = int | float
+N = TypeVar("N", int, float)
+
+MAX_STRING: Final = 1_000_000  # characters of any string that an expression makes
+_FLOAT_STRING: Final = re.compile(r"[+-]?\d*(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)", re.ASCII)
+
+
+class Failure(Exception):
+    """An operation without a result."""
+
+
+class NullOperand(Failure):
+    """An operation on null; as a condition that counts as null, while other failures go on."""
+
+
+def truth(value: object) -> bool:
+    """`value` as a condition: 0, NaN, "" and "false" are false. Raises Failure for null."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return value != 0 and not math.isnan(value)
+    if isinstance(value, str):
+        return value not in ("", "false")
+    if value is None:
+        raise NullOperand("null is neither true nor false")
+    return True
+
+
+def is_empty(value: object) -> bool:
+    """`empty value`: null, 0, "", and collections without items."""
+    if value is None:
+        return True
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int | float):
+        return value == 0 or math.isnan(value)
+    return isinstance(value, str | Collection) and not value
+
+
+def size_of(value: object) -> int:
+    """`size value`: characters of a string, items of a collection, else 0."""
+    return len(value) if isinstance(value, str | Collection) else 0
+
+
+def text_of(value: object) -> str:
+    """`value` as Java prints it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return double_to_string(value)
+    if value is None:
+        raise NullOperand("null has no text")
+    return str(value)
+
+
+def long_of(value: object) -> int:
+    """`value` as an integer, decimals cut off; strings must be whole numbers ("" is 0)."""
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else 0
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, str):
+        return _parse(value, int) if value else 0
+    raise _not_a_number(value)
+
+
+def real_of(value: object) -> float:
+    """`value` as a double."""
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, str):
+        return _parse(value.strip(), float) if value else math.nan
+    raise _not_a_number(value)
+
+
+def number_of(value: object) -> Number:
+    """`value` as the operand of arithmetic: strings with a point or an exponent are doubles, others integers."""
+    if isinstance(value, float) or (isinstance(value, str) and _FLOAT_STRING.fullmatch(value) and value):
+        return real_of(value)
+    return long_of(value)
+
+
+def _not_a_number(value: object) -> Failure:
+    return NullOperand("null is not a number") if value is None else Failure("not a number")
+
+
+def _parse(text: str, kind: type[N]) -> N:
+    if not text.isascii() or "_" in text or (kind is int and text != text.strip()) or len(text) > 400:
+        raise Failure("not a number")
+    try:
+        return kind(text)
+    except ValueError as exc:
+        raise Failure("not a number") from exc
+
+
+def equal(left: object, right: object) -> bool:
+    """`left == right`; null equals only null."""
+    if left is None or right is None:
+        return left is right
+    if isinstance(left, bool) or isinstance(right, bool):
+        return truth(left) == truth(right)
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right
+    if isinstance(left, int | float | str) and isinstance(right, int | float | str):
+        try:
+            real = isinstance(left, float) or isinstance(right, float)
+            return real_of(left) == real_of(right) if real else _exact(left) == _exact(right)
+        except Failure:
+            return False
+    return left is right
+
+
+def _exact(value: int | float | str) -> Number:
+    """An integer, or a string as a number of any kind ("" is 0), for equality."""
+    return value if not isinstance(value, str) else real_of(value) if value else 0
+
+
+def _compare(left: object, right: object, test: Callable[[object, object], bool]) -> bool:
+    if left is None or right is None:
+        raise NullOperand("null has no order")
+    if isinstance(left, float) or isinstance(right, float):
+        return test(real_of(left), real_of(right))
+    if _is_integer(left) or _is_integer(right):
+        return test(long_of(left), long_of(right))
+    if isinstance(left, str | bool) and isinstance(right, str | bool):
+        return test(_utf16(text_of(left)), _utf16(text_of(right)))
+    raise Failure("values without an order")
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _utf16(text: str) -> object:
+    """`text` in the order of Java's String.compareTo."""
+    return text if text.isascii() else text.encode("utf-16-be", "surrogatepass")
+
+
+def matches(left: object, right: object) -> bool:
+    """`left =~ right`: the whole of `left` matches the pattern, or is among the items or keys."""
+    if left is None or right is None:
+        return left is right
+    if isinstance(right, str):
+        return full_match(right, text_of(left))
+    if isinstance(right, Collection):
+        return any(type(item) is type(left) and item == left for item in right)
+    return equal(left, right)
+
+
+def full_match(pattern: str, text: str) -> bool:
+    """String.matches: whether all of `text` matches the regular expression."""
+    return re.fullmatch(pattern, text, re.ASCII) is not None
+
+
+def starts(left: object, right: object) -> bool:
+    """`left =^ right`; what is not a string is compared whole."""
+    if isinstance(left, str) and right is not None:
+        return left.startswith(text_of(right))
+    return equal(left, right)
+
+
+def ends(left: object, right: object) -> bool:
+    """`left =$ right`; what is not a string is compared whole."""
+    if isinstance(left, str) and right is not None:
+        return left.endswith(text_of(right))
+    return equal(left, right)
+
+
+def add(left: object, right: object) -> object:
+    """`left + right`: a sum, or strings put together as soon as one is a string."""
+    if left is None or right is None:
+        raise NullOperand("null has no sum")
+    if isinstance(left, str) or isinstance(right, str):
+        text = text_of(left) + text_of(right)
+        if len(text) > MAX_STRING:
+            raise Failure("string too long")
+        return text
+    return number_of(left) + number_of(right)
+
+
+def _divide(left: Number, right: Number) -> Number:
+    if right == 0:
+        raise Failure("division by zero")
+    if isinstance(left, float) or isinstance(right, float):
+        return left / right
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _remainder(left: Number, right: Number) -> Number:
+    if right == 0:
+        raise Failure("division by zero")
+    if isinstance(left, float) or isinstance(right, float):
+        return math.fmod(left, right)
+    rest = abs(left) % abs(right)
+    return rest if left >= 0 else -rest
+
+
+def _arithmetic(function: Callable[[Number, Number], Number]) -> Callable[[object, object], object]:
+    return lambda left, right: function(number_of(left), number_of(right))
+
+
+def _comparison(test: Callable[[object, object], bool]) -> Callable[[object, object], object]:
+    return lambda left, right: _compare(left, right, test)
+
+
+def _negation(test: Callable[[object, object], bool]) -> Callable[[object, object], object]:
+    return lambda left, right: not test(left, right)
+
+
+def _bits(function: Callable[[int, int], int]) -> Callable[[object, object], object]:
+    return lambda left, right: _signed(function(long_of(left), long_of(right)))
+
+
+def _signed(value: int) -> int:
+    """The low 64 bits of `value`, as a signed number."""
+    return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+BINARY: Final[Mapping[str, Callable[[object, object], object]]] = {
+    "+": add,
+    "-": _arithmetic(operator.sub),
+    "*": _arithmetic(operator.mul),
+    "/": _arithmetic(_divide),
+    "%": _arithmetic(_remainder),
+    "==": equal,
+    "!=": _negation(equal),
+    "===": lambda left, right: type(left) is type(right) and equal(left, right),
+    "!==": lambda left, right: type(left) is not type(right) or not equal(left, right),
+    "<": _comparison(operator.lt),  # type: ignore[arg-type]
+    "<=": _comparison(operator.le),  # type: ignore[arg-type]
+    ">": _comparison(operator.gt),  # type: ignore[arg-type]
+    ">=": _comparison(operator.ge),  # type: ignore[arg-type]
+    "=~": matches,
+    "!~": _negation(matches),
+    "=^": starts,
+    "!^": _negation(starts),
+    "=$": ends,
+    "!$": _negation(ends),
+    "&": _bits(operator.and_),
+    "|": _bits(operator.or_),
+    "^": _bits(operator.xor),
+    "<<": _bits(lambda value, count: value << (count & 63)),
+    ">>": _bits(lambda value, count: value >> (count & 63)),
+    ">>>": _bits(lambda value, count: (value & ((1 << 64) - 1)) >> (count & 63)),
+}
+
+
+def negative(value: object) -> object:
+    """`-value`; of a boolean the opposite."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return -value
+    raise _not_a_number(value)
+
+
+def positive(value: object) -> object:
+    """`+value`."""
+    if isinstance(value, int | float):
+        return value
+    raise _not_a_number(value)
+
+
+UNARY: Final[Mapping[str, Callable[[object], object]]] = {
+    "-": negative,
+    "+": positive,
+    "!": lambda value: not truth(value),
+    "~": lambda value: _signed(~long_of(value)),
+    "size": size_of,
+    "empty": is_empty,
+}
