@@ -20,7 +20,7 @@ import re
 import sys
 import types
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -107,7 +107,9 @@ class PluginRepository:
         self.active = _java_order(_with_requirements(included, reachable))
         self.points = {point for manifest in self.active.values() for point in manifest.points}
         self._extensions: dict[str, list[Extension]] = {}
-        self._install(folders)
+        names = repr([str(folder.resolve()) for folder in folders])
+        self._parent = f"minutch_plugins_{zlib.crc32(names.encode()):08x}"
+        self._install()
 
     @classmethod
     def of(cls, conf: Configuration) -> PluginRepository:
@@ -149,11 +151,14 @@ class PluginRepository:
             }
         )
 
-    def _install(self, folders: Sequence[Path]) -> None:
-        parent = f"minutch_plugins_{zlib.crc32(repr([str(f.resolve()) for f in folders]).encode()):08x}"
-        _package(parent, [])
+    def package(self, plugin_id: str) -> str:
+        """The Python package that an active plugin's modules are loaded into."""
+        return f"{self._parent}.{re.sub(r'[^A-Za-z0-9_]', '_', plugin_id)}"
+
+    def _install(self) -> None:
+        _package(self._parent, [])
         for manifest in self.active.values():
-            package = f"{parent}.{re.sub(r'[^A-Za-z0-9_]', '_', manifest.id)}"
+            package = self.package(manifest.id)
             _package(package, [str(manifest.folder)])
             for implementation in manifest.implementations:
                 point = implementation.point

@@ -1,0 +1,7 @@
+"""`python -m minutch COMMAND …`"""
+
+import sys
+
+from minutch.cli import main
+
+sys.exit(main())

@@ -1,0 +1,31 @@
+"""`minutch showproperties`: every property with its value, and a mark at those that this version does not act on.
+
+Matched: org.apache.nutch.tools.ShowProperties (its columns: name, value, value after expansion); the mark is ours.
+"""
+
+from __future__ import annotations
+
+from minutch.inert import INERT
+from minutch.job import JobContext
+
+USAGE = "ShowProperties"
+MARK = "# no effect in this version"
+_RULE = "=" * 80
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """Print the table; arguments are ignored, as Nutch does."""
+    conf = context.conf
+    context.print(f"{'conf.name':<32}  {'conf.value':>24}  {'substituted.value':>20}")
+    context.print(_RULE)
+    for name, value in conf.items():
+        context.print(line(name, conf.raw(name) or "", value))
+    return 0
+
+
+def line(name: str, raw: str, value: str) -> str:
+    """One property; the third column only where expansion changed the value."""
+    text = f"{name}  {value:>{max(1, 78 - len(name))}}"
+    if raw != value:
+        text = f"{name}  {raw:>{max(1, 58 - len(name))}}  {value:>18}"
+    return f"{text}  {MARK}" if name in INERT else text
