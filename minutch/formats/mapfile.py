@@ -273,10 +273,13 @@ class MapFileWriter:
         self._check(key.to_bytes(), str(key))
         self.data.append(key, value)
 
-    def append_raw(self, key: bytes, value: bytes) -> None:
-        """Append a record of serialized bytes; FormatError if its key is out of order."""
+    def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
+        """Append a record of serialized bytes; FormatError if its key is out of order.
+
+        `compressed` as for SequenceFileWriter.append_raw.
+        """
         self._check(key, key)
-        self.data.append_raw(key, value)
+        self.data.append_raw(key, value, compressed=compressed)
 
     def _check(self, key: bytes, shown: object) -> None:
         sort = self._sort(key)

@@ -8,8 +8,9 @@
     part         :=  vint(bytes)  the codec's stream              sizes: a VInt per record
 
 A block is closed once its keys and values together reach `block_size` bytes (`io.seqfile.compress.blocksize`).
-A reader may be given a byte range: it starts at the first marker at or after `start` and stops at the first marker at
-or after `end`, so ranges that adjoin give every record once (SequenceFileRecordReader).
+A reader may be given a byte range: it starts at the first marker at or after `start` (0: at the first record) and stops
+at the first marker at or after `end`, so ranges that adjoin give every record once, as SequenceFileRecordReader's do
+(which, unlike this one, gives the first records twice if a range ends inside the header).
 """
 
 from __future__ import annotations
@@ -164,8 +165,9 @@ class SequenceFileReader:
         self.header_end = self._in.offset
         self._marker = SYNC_ESCAPE + self.sync if self.sync else b""
         self._end = end if self._marker else None
-        if start > self.header_end:
-            self.sync_to(start)
+        self._empty = end is not None and end <= start
+        if start > 0:
+            self._find_marker(max(start, self.header_end))
 
     def _read_header(self) -> SequenceHeader:
         size = 1024
@@ -203,7 +205,10 @@ class SequenceFileReader:
         """
         if position <= self.header_end:
             self._in.seek(self.header_end)
-            return
+        else:
+            self._find_marker(position)
+
+    def _find_marker(self, position: int) -> None:
         self._in.seek(position)
         while True:
             have = self._in.fill(_LARGEST_READ)
@@ -217,6 +222,8 @@ class SequenceFileReader:
             self._in.pos += have - len(self._marker) + 1
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        if self._empty:
+            return iter(())
         if self.compression == BLOCK:
             return self._block_records()
         if self._codec is not None:
@@ -224,13 +231,19 @@ class SequenceFileReader:
         return self._plain_records()
 
     def records(self) -> Iterator[tuple[Writable, Writable]]:
-        """The records as Writables; raises FormatError for a class that is not known."""
+        """The records as Writables; raises FormatError for a class that is not known or a record that is not one.
+
+        The error's offset is that of the record, or of the block that it lies in.
+        """
         key_type, value_type = lookup(self.key_class), lookup(self.value_class)
+        at = self.position
         for key, value in self:
             try:
                 yield key_type.from_bytes(key), value_type.from_bytes(value)
             except FormatError as exc:
-                raise exc.at(f"{self.name}, record before offset {self.position}") from exc.__cause__
+                exc.what, exc.offset = f"bad record: {exc.what}", at
+                raise exc.at(self.name) from exc.__cause__
+            at = self.position
 
     def _plain_records(self) -> Iterator[tuple[bytes, bytes]]:
         """Records as they lie in the file."""
@@ -420,13 +433,16 @@ class SequenceFileWriter:
             raise FormatError("wrong class", path=self.path, expected=" and ".join(expected), found=" and ".join(found))
         self.append_raw(key.to_bytes(), value.to_bytes())
 
-    def append_raw(self, key: bytes, value: bytes) -> None:
-        """Append a record of serialized bytes (not compressed)."""
+    def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
+        """Append a record of serialized bytes; `compressed` if the value went through this file's codec already.
+
+        Only a record-compressed file takes compressed values.
+        """
         if self._block is not None:
             if self._block.add(key, value):
                 self.sync()
             return
-        if self._compress is not None:
+        if self._compress is not None and not compressed:
             value = self._compress(value)
         out = self._out
         if out.position >= self._last_sync + self._interval:

@@ -555,3 +555,7 @@ class GenericWritable(Writable):
     def __str__(self) -> str:
         name = self.instance.class_name
         return f"GW[class={name},value={self.instance}]"
+
+
+REGISTRY.update({"null": NullWritable, "long": LongWritable, "UTF8": UTF8, "MD5Hash": MD5Hash})
+"""The short names that stand in the oldest files (WritableName)."""
