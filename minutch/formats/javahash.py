@@ -253,26 +253,20 @@ _FIRST_GREGORIAN_DAY = -141_427  # 15 October 1582; the days before are Julian
 
 
 def date_to_string(ms: int) -> str:
-    """java.util.Date.toString in the time zone UTC; `ms` since 1970, any 64-bit value.
+    """java.util.Date.toString in the time zone UTC; `ms` since 1970, any 64-bit value."""
+    year, month, day, second = date_fields(ms)
+    clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return f"{_DAYS[ms // _DAY_MS % 7]} {_MONTHS[month - 1]} {day:02} {clock} UTC {year}"
 
-    Years before the first are printed without a sign, as Java does.
+
+def date_fields(ms: int) -> tuple[int, int, int, int]:
+    """Year, month, day and second of the day in UTC, in Java's calendar: Julian before 15 October 1582.
+
+    Years before the first have no sign: 1 stands for 1 BC, too.
     """
     day, rest = divmod(ms, _DAY_MS)
     year, month, of_month = _civil(day)
-    seconds = rest // 1000
-    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    if year <= 0:
-        year = 1 - year
-    return f"{_DAYS[day % 7]} {_MONTHS[month - 1]} {of_month:02} {clock} UTC {year}"
-
-
-def date_time_to_string(ms: int) -> str:
-    """SimpleDateFormat("yyyy-MM-dd HH:mm:ss") in the time zone UTC; years before the first as `date_to_string`."""
-    day, rest = divmod(ms, _DAY_MS)
-    year, month, of_month = _civil(day)
-    seconds = rest // 1000
-    year = year if year > 0 else 1 - year
-    return f"{year:04}-{month:02}-{of_month:02} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return 1 - year if year <= 0 else year, month, of_month, rest // 1000
 
 
 def _civil(day: int) -> tuple[int, int, int]:

@@ -1,0 +1,299 @@
+"""`minutch readseg`: list segments, dump one as text, or show all that a segment holds of one URL.
+
+Matched: org.apache.nutch.segment.SegmentReader. Different on purpose: -list sorts by name and shows `?` for folders
+that are not there instead of ending in an error; in a dump, the parts of one URL follow each other in a fixed order;
+-get does not wait five seconds.
+"""
+
+from __future__ import annotations
+
+import codecs
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+from minutch.arguments import Arguments, Flag, fail, parse
+from minutch.errors import StoreError
+from minutch.formats.checksum import ChecksumWriter, crc_path
+from minutch.formats.javahash import date_fields, partition
+from minutch.formats.javaio import decode_text
+from minutch.formats.writables import Writable, lookup
+from minutch.job import JobContext
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY
+from minutch.records.parsedata import ParseData
+from minutch.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    LAYOUTS,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    decode,
+    segments_in,
+)
+
+log = logging.getLogger(__name__)
+
+USAGE = """SegmentReader (-dump ... | -list ... | -get ...) [general options]
+
+General options, all to leave something out or to decode:
+\t-nocontent -nofetch -nogenerate -noparse -noparsedata -noparsetext\twithout this folder of the segment
+\t-recode\tdecode each page in its own charset, as parsing found it, not in UTF-8
+
+SegmentReader -dump <segment_dir> <output> [general options]
+\twrites the segment as text into the file `dump` in <output>
+
+SegmentReader -list (<segment_dir1> ... | -dir <segments>) [general options]
+\tprints a line of counts for each segment, or for each one in the folder <segments>
+
+SegmentReader -get <segment_dir> <keyValue> [general options]
+\tprints what the segment holds of the URL <keyValue>"""
+
+_SWITCHES = {
+    "-nocontent": CONTENT,
+    "-nofetch": CRAWL_FETCH,
+    "-nogenerate": CRAWL_GENERATE,
+    "-noparse": CRAWL_PARSE,
+    "-noparsedata": PARSE_DATA,
+    "-noparsetext": PARSE_TEXT,
+}
+FLAGS = (*map(Flag, _SWITCHES), Flag("-recode"), Flag("-dir", value="segments"))
+
+RECODE_PROPERTY = "segment.reader.content.recode"
+DUMP_NAME_PROPERTY = "segment.dump.dir"
+
+_DUMP_ORDER = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, CONTENT, PARSE_DATA, PARSE_TEXT)
+_DUMP_TITLES = {CONTENT: "Content", PARSE_DATA: "ParseData", PARSE_TEXT: "ParseText"}
+_GET_TITLES = {
+    CONTENT: "Content",
+    CRAWL_GENERATE: "Crawl Generate",
+    CRAWL_FETCH: "Crawl Fetch",
+    CRAWL_PARSE: "Crawl Parse",
+    PARSE_DATA: "ParseData",
+    PARSE_TEXT: "ParseText",
+}
+
+Entry = tuple[bytes, str, Writable]
+"""URL, folder and value."""
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """0 if done; UsageError with exit code 255 for a wrong command line."""
+    mode = _MODES.get(args[0]) if len(args) > 1 else None
+    if mode is None:
+        fail(f"unknown operation {args[0]}" if len(args) > 1 else "", USAGE)
+    given = parse(args[1:], FLAGS, usage=USAGE)
+    folders = [folder for switch, folder in _SWITCHES.items() if not given[switch]]
+    mode(given, folders, context)
+    return 0
+
+
+def _recode(given: Arguments, context: JobContext) -> bool:
+    return bool(given["-recode"]) or bool(context.conf.get_boolean(RECODE_PROPERTY, False))
+
+
+def _require(given: Arguments, *names: str) -> list[str]:
+    for position, name in enumerate(names):
+        if len(given.positional) <= position:
+            fail(f"Missing required argument: <{name}>", USAGE)
+    return given.positional
+
+
+# -dump
+
+
+def _run_dump(given: Arguments, folders: list[str], context: JobContext) -> None:
+    segment, output = _require(given, "segment_dir", "output")[:2]
+    dump(
+        Segment(Path(segment)),
+        Path(output),
+        folders,
+        name=context.conf.get(DUMP_NAME_PROPERTY) or "dump",
+        parts=context.conf.get_int("mapreduce.job.reduces", 1) or 1,
+        recode=_recode(given, context),
+    )
+
+
+def dump(
+    segment: Segment, output: Path, folders: Iterable[str], *, name: str = "dump", parts: int = 1, recode: bool = False
+) -> Path:
+    """Write what `folders` of a segment hold as text, URL by URL, into the file `name` in `output`; returns its path.
+
+    With more `parts` (reducers, in Nutch) the URLs of each hash partition follow each other. Folders that are not there
+    are left out with a warning; StoreError if none is there.
+    """
+    log.info("SegmentReader: dump segment: %s", segment.path)
+    present = [folder for folder in _DUMP_ORDER if folder in set(folders) and _is_there(segment, folder)]
+    if not present:
+        raise StoreError(f"No segment subdirectories defined as input: {segment.path}")
+    output.mkdir(parents=True, exist_ok=True)
+    path, fresh = output / name, output / f".{name}.new"
+    with ChecksumWriter(fresh) as writer:
+        for number, text in enumerate(_dump_texts(segment, present, parts, recode)):
+            writer.write(_to_bytes(f"\nRecno:: {number}\n{text}\n"))
+    crc_path(fresh).replace(crc_path(path))
+    fresh.replace(path)
+    log.info("SegmentReader: done")
+    return path
+
+
+def _is_there(segment: Segment, folder: str) -> bool:
+    if not segment.has(folder):
+        log.warning("Segment subdirectory %s does not exist in %s - skipping!", folder, segment.path)
+    return segment.has(folder)
+
+
+def _to_bytes(text: str) -> bytes:
+    """UTF-8 with `\\n` as the only line break; bytes that are not UTF-8 become U+FFFD, as where Java decodes a Text."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode("utf-8")
+
+
+def _dump_texts(segment: Segment, folders: list[str], parts: int, recode: bool) -> Iterator[str]:
+    """The text of each URL, without its number."""
+    for part in range(parts):
+        entries = merge(*(_entries(segment, folder) for folder in folders), key=itemgetter(0))
+        for url, group in groupby(entries, key=itemgetter(0)):
+            if parts == 1 or partition(url, parts) == part:
+                yield _dump_text(decode_text(url), group, recode)
+
+
+def _entries(segment: Segment, folder: str) -> Iterator[Entry]:
+    value_type = lookup(LAYOUTS[folder].value_class)
+    for url, value in segment.raw_sorted(folder):
+        yield url, folder, decode(value_type, value, segment.path / folder, None, url)
+
+
+def _dump_text(url: str, entries: Iterable[Entry], recode: bool) -> str:
+    found = [(folder, value) for _, folder, value in entries]
+    texts = [f"URL:: {url}\n"]
+    last = None
+    for folder, value in found:
+        if recode and isinstance(value, Content):
+            last = value
+        else:
+            texts.append(f"\n{_DUMP_TITLES.get(folder, 'CrawlDatum')}::\n{value}")
+    if last is not None:
+        texts.append(f"\nContent::\n{last.to_string(_charset(value for _, value in found))}")
+    return "".join(texts)
+
+
+def _charset(values: Iterable[Writable]) -> str:
+    """The charset that parsing found, from the last ParseData among `values`; UTF-8 if there is none or none known."""
+    charset = "utf-8"
+    for value in values:
+        if isinstance(value, ParseData):
+            meta = value.parse_meta
+            name = meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) or meta.first("Content-Encoding") or "utf-8"
+            try:
+                charset = codecs.lookup(name).name
+            except (LookupError, ValueError):
+                charset = "utf-8"
+    return charset
+
+
+# -list
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts of a segment; None where the folder is left out or not there. Times in ms."""
+
+    generated: int | None = None
+    start: int | None = None
+    end: int | None = None
+    fetched: int | None = None
+    parsed: int | None = None
+
+
+def _run_list(given: Arguments, folders: list[str], context: JobContext) -> None:
+    segments = [Segment(Path(word)) for word in given.positional]
+    if given["-dir"]:
+        segments += segments_in(Path(given["-dir"]))
+    context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
+    for segment in segments:
+        context.print(_list_line(segment.name, stats_of(segment, folders)))
+
+
+def stats_of(segment: Segment, folders: Iterable[str]) -> Stats:
+    """Count the records of a segment. StoreError if the segment itself is not there."""
+    if not segment.path.is_dir():
+        raise StoreError(f"Input path does not exist: {segment.path}")
+    stats = Stats()
+    wanted = [folder for folder in folders if segment.has(folder)]
+    if CRAWL_GENERATE in wanted:
+        stats.generated = sum(1 for _ in segment.raw(CRAWL_GENERATE))
+    if CRAWL_FETCH in wanted:
+        times = [value.fetch_time for _, value in segment.records(CRAWL_FETCH) if isinstance(value, CrawlDatum)]
+        stats.start, stats.end, stats.fetched = min(times, default=None), max(times, default=None), len(times)
+    if PARSE_DATA in wanted:
+        stats.parsed = sum(1 for _ in segment.raw(PARSE_DATA))
+    return stats
+
+
+def _list_line(name: str, stats: Stats) -> str:
+    return (
+        f"{name}\t{_count(stats.generated)}\t\t{'?	' if stats.start is None else _time(stats.start)}\t"
+        f"{'?' if stats.end is None else _time(stats.end)}\t{_count(stats.fetched)}\t{_count(stats.parsed)}"
+    )
+
+
+def _count(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+def _time(ms: int) -> str:
+    """yyyy-MM-ddTHH:mm:ss, in UTC like all dates that minutch prints."""
+    year, month, day, second = date_fields(ms)
+    return f"{year:04}-{month:02}-{day:02}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+
+
+# -get
+
+
+def _run_get(given: Arguments, folders: list[str], context: JobContext) -> None:
+    segment, url = _require(given, "segment_dir", "keyValue")[:2]
+    for text in get(Segment(Path(segment)), url, folders, recode=_recode(given, context)):
+        context.print(text)
+
+
+def get(segment: Segment, url: str, folders: Iterable[str], *, recode: bool = False) -> Iterator[str]:
+    """What `folders` of a segment hold of a URL, one text for each record.
+
+    Folders that are not there are left out with a warning; StoreError if none is there.
+    """
+    log.info("SegmentReader: get '%s'", url)
+    found: dict[str, list[Writable]] = {}
+    wanted = set(folders)
+    for folder in _GET_TITLES:
+        if folder in wanted and segment.has(folder):
+            found[folder] = segment.get(folder, url)
+        elif folder in wanted:
+            log.warning("Segment subdirectory %s does not exist in %s!", folder, segment.path)
+    if not found:
+        raise StoreError(f"No segment subdirectories specified as input: {segment.path}")
+    parsed = found.get(PARSE_DATA, [])
+    for folder, values in found.items():
+        for number, value in enumerate(values):
+            text = str(value)
+            if recode and isinstance(value, Content):
+                text = value.to_string(_charset(parsed[number : number + 1]))
+            yield f"{_GET_TITLES[folder]}::\n{text}"
+
+
+_MODES: dict[str, Callable[[Arguments, list[str], JobContext], None]] = {
+    "-dump": _run_dump,
+    "-list": _run_list,
+    "-get": _run_get,
+}

@@ -1,0 +1,309 @@
+"""A segment on disk: the pages of one round, in six folders of part files.
+
+    <segments>/yyyyMMddHHmmss/
+        crawl_generate/part-r-NNNNN                 the fetch list: URL -> CrawlDatum, in the order of fetching
+        crawl_fetch/part-r-NNNNN/{data,index}       URL -> CrawlDatum, what became of the fetch
+        content/part-r-NNNNN/{data,index}           URL -> Content
+        crawl_parse/part-r-NNNNN                    URL -> CrawlDatum: outlinks, signatures and scores, not sorted
+        parse_data/part-r-NNNNN/{data,index}        URL -> ParseData
+        parse_text/part-r-NNNNN/{data,index}        URL -> ParseText
+
+Older Nutch names the parts part-NNNNN and, very long ago, has UTF8 for keys. The fetch list is not compressed, a text
+always by record; the others as `mapreduce.output.fileoutputformat.compress.type` says, by record unless set.
+
+Sources: org.apache.nutch.fetcher.FetcherOutputFormat, parse.ParseOutputFormat, crawl.Generator, segment.SegmentChecker.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.errors import FormatError, StoreError
+from minutch.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
+from minutch.formats.mapfile import DATA, TEXT, MapFileReader, MapFileWriter
+from minutch.formats.recordsort import RUN_BYTES, merge_records, sort_records
+from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
+from minutch.formats.sequenceheader import COMPRESSIONS
+from minutch.formats.writables import UTF8, Writable, lookup
+from minutch.tables.database import part_name, part_paths
+from minutch.tables.install import sync_directory, sync_tree
+
+log = logging.getLogger(__name__)
+
+CRAWL_GENERATE = "crawl_generate"
+CRAWL_FETCH = "crawl_fetch"
+CONTENT = "content"
+CRAWL_PARSE = "crawl_parse"
+PARSE_DATA = "parse_data"
+PARSE_TEXT = "parse_text"
+
+NAME_LENGTH = 14
+COMPRESS_TYPE_PROPERTY = "mapreduce.output.fileoutputformat.compress.type"
+
+_NEW = ".new-"
+_CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How one folder of a segment is written. `compression` is None where the configuration decides."""
+
+    name: str
+    value_class: str
+    map_file: bool
+    compression: str | None = None
+
+
+LAYOUTS: dict[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        Layout(CRAWL_GENERATE, _CRAWL_DATUM, map_file=False, compression=NONE),
+        Layout(CRAWL_FETCH, _CRAWL_DATUM, map_file=True),
+        Layout(CONTENT, "org.apache.nutch.protocol.Content", map_file=True),
+        Layout(CRAWL_PARSE, _CRAWL_DATUM, map_file=False),
+        Layout(PARSE_DATA, "org.apache.nutch.parse.ParseData", map_file=True),
+        Layout(PARSE_TEXT, "org.apache.nutch.parse.ParseText", map_file=True, compression=RECORD),
+    )
+}
+"""The folders of a segment, in the order in which the rounds fill them."""
+
+FETCHED = (CONTENT, CRAWL_FETCH)
+"""What a fetch adds; the last one stands for both."""
+PARSED = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
+"""What a parse adds; the last one stands for all."""
+COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
+"""What SegmentChecker asks of a segment that is to be indexed."""
+
+RawRecord = tuple[bytes, bytes]
+"""A URL in UTF-8 and a serialized value."""
+
+
+class Segment:
+    """The segment at a path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def __repr__(self) -> str:
+        return f"Segment({str(self.path)!r})"
+
+    @property
+    def name(self) -> str:
+        """yyyyMMddHHmmss, as a rule."""
+        return self.path.name
+
+    def has(self, folder: str) -> bool:
+        """Whether a folder is there."""
+        return (self.path / folder).is_dir()
+
+    def missing(self, folders: Sequence[str] = COMPLETE) -> list[str]:
+        """Those of `folders` that are not there."""
+        return [folder for folder in folders if not self.has(folder)]
+
+    def is_complete(self) -> bool:
+        """SegmentChecker.checkSegmentDir: fetched and parsed, and named like a segment; says in the log why not."""
+        if len(self.name) != NAME_LENGTH:
+            log.warning("%s is not a segment: skipped", self.path)
+            return False
+        missing = self.missing()
+        if missing:
+            log.warning("Segment %s is skipped: it has no %s", self.path, ", ".join(missing))
+        return not missing
+
+    def parts(self, folder: str) -> list[Path]:
+        """The part files or MapFile directories of a folder; StoreError if the folder is not there."""
+        directory = self.path / folder
+        if not directory.is_dir():
+            raise StoreError(f"Input path does not exist: {directory}")
+        return part_paths(directory)
+
+    def data_files(self, folder: str) -> list[Path]:
+        """The SequenceFiles that hold the records of a folder, one per part."""
+        return [part / DATA if part.is_dir() else part for part in self.parts(folder)]
+
+    def raw(self, folder: str) -> Iterator[RawRecord]:
+        """All records as they lie, part by part."""
+        for path in self.data_files(folder):
+            yield from _raw_records(path)
+
+    def raw_sorted(self, folder: str, *, run_bytes: int = RUN_BYTES) -> Iterator[RawRecord]:
+        """All records in the order of their URLs; folders that are not sorted are sorted first, on disk if need be."""
+        if LAYOUTS[folder].map_file:
+            return merge_records(_raw_records(path) for path in self.data_files(folder))
+        return sort_records(self.raw(folder), run_bytes=run_bytes)
+
+    def records(self, folder: str) -> Iterator[tuple[str, Writable]]:
+        """All records as they lie, part by part. Raises FormatError naming the file."""
+        for path in self.data_files(folder):
+            with SequenceFileReader(path) as reader:
+                url_of, value_type = _url_decoder(reader), lookup(reader.value_class)
+                at = reader.position
+                for key, value in reader:
+                    url = url_of(key)
+                    yield decode_text(url), decode(value_type, value, reader.name, at, url)
+                    at = reader.position
+
+    def get(self, folder: str, url: str) -> list[Writable]:
+        """All values of a URL in a folder: by the index of each MapFile, or by reading the flat files through."""
+        return [value for part in self.parts(folder) for value in _get(part, encode_text(url))]
+
+    @contextmanager
+    def writing(self, folders: Sequence[str], *, replace: bool = False) -> Iterator[Path]:
+        """A new directory to write the parts of `folders` into, below `<directory>/<folder>`.
+
+        They are moved into the segment when the block ends, all written to disk before, the last one last: a segment
+        without it is not yet fetched (or parsed), and what a broken attempt left of the others is replaced. Raises
+        StoreError if the last one is there already, unless `replace`. An error in the block leaves nothing.
+        """
+        last = folders[-1]
+        if self.has(last) and not replace:
+            raise StoreError(f"Segment {self.path} already has {last}")
+        fresh = self.path / f"{_NEW}{os.getpid()}"
+        shutil.rmtree(fresh, ignore_errors=True)
+        try:
+            for folder in folders:
+                (fresh / folder).mkdir(parents=True)
+            yield fresh
+            sync_tree(fresh)
+            if replace:
+                shutil.rmtree(self.path / last, ignore_errors=True)
+            for folder in folders:
+                shutil.rmtree(self.path / folder, ignore_errors=True)
+                (fresh / folder).rename(self.path / folder)
+            sync_directory(self.path)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+@contextmanager
+def part_writer(
+    directory: Path, folder: str, index: int, conf: Configuration
+) -> Iterator[Callable[[str, Writable], None]]:
+    """A function that appends (URL, value) to part `index` of a folder below `directory` (see `Segment.writing`).
+
+    MapFiles take URLs in ascending order of their bytes only: FormatError.
+    """
+    layout = LAYOUTS[folder]
+    (directory / folder).mkdir(parents=True, exist_ok=True)
+    path = directory / folder / part_name(index)
+    kind = MapFileWriter if layout.map_file else SequenceFileWriter
+    with kind(path, TEXT, layout.value_class, compression=compression_of(folder, conf)) as writer:
+
+        def append(url: str, value: Writable) -> None:
+            if value.class_name != layout.value_class:
+                raise FormatError("wrong class", path=path, expected=layout.value_class, found=value.class_name)
+            writer.append_raw(text_key(encode_text(url)), value.to_bytes())
+
+        yield append
+
+
+def compression_of(folder: str, conf: Configuration) -> str:
+    """How a folder is to be compressed: NONE, RECORD or BLOCK. StoreError for other configurations."""
+    fixed = LAYOUTS[folder].compression
+    if fixed is not None:
+        return fixed
+    value = (conf.get(COMPRESS_TYPE_PROPERTY) or RECORD).strip()
+    if value not in COMPRESSIONS:
+        raise StoreError(f"{COMPRESS_TYPE_PROPERTY}: expected NONE, RECORD or BLOCK, found {value!r}")
+    return value
+
+
+def segment_name(ms: int) -> str:
+    """The name of a segment made at `ms`: local time, as Nutch's."""
+    return datetime.fromtimestamp(ms / 1000).strftime("%Y%m%d%H%M%S")
+
+
+def new_segment_name(clock: Clock, parent: Path) -> str:
+    """Claim a name for a new segment by making its directory in `parent`; no two callers get the same.
+
+    Within a second that is taken, or behind it, the name is that of the next free second (Nutch waits for it).
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    time = datetime.fromtimestamp(clock.now() / 1000)
+    while True:
+        name = time.strftime("%Y%m%d%H%M%S")
+        try:
+            (parent / name).mkdir()
+        except FileExistsError:
+            time += timedelta(seconds=1)
+        else:
+            return name
+
+
+def segments_in(directory: Path) -> list[Segment]:
+    """The directories in `directory`, in the order of their names; hidden ones are left out."""
+    if not directory.is_dir():
+        raise StoreError(f"Input path does not exist: {directory}")
+    entries = sorted(directory.iterdir(), key=lambda entry: entry.name)
+    return [Segment(entry) for entry in entries if entry.is_dir() and not entry.name.startswith((".", "_"))]
+
+
+def text_key(url: bytes) -> bytes:
+    """The serialized Text of a URL."""
+    return encode_vlong(len(url)) + url
+
+
+def decode(value_type: type[Writable], value: bytes, path: str | Path, at: int | None, url: bytes) -> Writable:
+    """A value, or a FormatError that names the file, where the record lies and its URL."""
+    try:
+        return value_type.from_bytes(value)
+    except FormatError as exc:
+        exc.what = f"bad {value_type.__name__} of {decode_text(url)}: {exc.what}"
+        exc.path, exc.offset = str(path), at
+        raise
+
+
+def _text_url(key: bytes) -> bytes:
+    return DataInput(key).read_text_bytes()
+
+
+def _utf8_url(key: bytes) -> bytes:
+    return encode_text(UTF8.from_bytes(key).value)
+
+
+_URL_DECODERS: dict[str, Callable[[bytes], bytes]] = {TEXT: _text_url, UTF8.class_name: _utf8_url, "UTF8": _utf8_url}
+
+
+def _url_decoder(reader: SequenceFileReader) -> Callable[[bytes], bytes]:
+    try:
+        return _URL_DECODERS[reader.key_class]
+    except KeyError:
+        raise FormatError("wrong key class", path=reader.name, expected=TEXT, found=reader.key_class) from None
+
+
+def _raw_records(path: Path) -> Iterator[RawRecord]:
+    with SequenceFileReader(path) as reader:
+        url_of = _url_decoder(reader)
+        for key, value in reader:
+            yield url_of(key), value
+
+
+def _get(part: Path, url: bytes) -> Iterator[Writable]:
+    """The values of a URL in one part."""
+    if part.is_dir():
+        with MapFileReader(part) as map_file:
+            if map_file.key_class == TEXT:
+                yield from _matching(map_file.data, map_file.scan(text_key(url)), url, in_order=True)
+                return
+    with SequenceFileReader(part / DATA if part.is_dir() else part) as reader:
+        yield from _matching(reader, reader, url, in_order=False)
+
+
+def _matching(
+    reader: SequenceFileReader, records: Iterable[RawRecord], url: bytes, *, in_order: bool
+) -> Iterator[Writable]:
+    url_of, value_type = _url_decoder(reader), lookup(reader.value_class)
+    for key, value in records:
+        if url_of(key) == url:
+            yield decode(value_type, value, reader.name, None, url)
+        elif in_order:
+            return
