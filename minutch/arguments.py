@@ -22,14 +22,15 @@ from minutch.errors import UsageError
 class Flag:
     """One flag. `value` names its value in messages; without one it is a switch.
 
-    `convert` makes the value (ValueError: a usage error); `many` takes all words up to the next flag; a flag given
-    twice keeps the last value, or with `many` all of them. `aliases` are other spellings.
+    `convert` makes the value (ValueError: a usage error); `many` takes all words up to the next flag. A flag given
+    twice keeps the last value; with `many` or `repeats` all of them, as a list. `aliases` are other spellings.
     """
 
     name: str
     value: str | None = None
     convert: Callable[[str], Any] = str
     many: bool = False
+    repeats: bool = False
     aliases: tuple[str, ...] = ()
 
 
@@ -91,7 +92,8 @@ def parse(
             count = next((i for i, w in enumerate(words) if fold(w) in known), len(words)) if flag.many else 1
             taken, words = words[:count], words[count:]
             values = _convert(flag, taken, usage, exit_code)
-            result.values[flag.name] = [*(result.values[flag.name] or ()), *values] if flag.many else values[0]
+            is_list = flag.many or flag.repeats
+            result.values[flag.name] = [*(result.values[flag.name] or ()), *values] if is_list else values[0]
     if len(result.positional) < least:
         fail("" if not args else "too few arguments", usage, exit_code)
     if most is not None and len(result.positional) > most:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,13 +56,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"minutch {__version__}")
         return 0
-    return _guarded(words[0], words[1:], verbose)
+    name, *rest = words
+    return _guarded(f"minutch {name}", lambda: run_command(name, rest, os.environ, verbose=verbose), verbose)
 
 
-def _guarded(name: str, words: Sequence[str], verbose: bool) -> int:
+def crawl_main(argv: Sequence[str] | None = None) -> int:
+    """Run bin/crawl and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    verbose = words[:1] == ["-v"]
+    return _guarded("crawl", lambda: run_crawl(words[verbose:], os.environ, verbose=verbose), verbose)
+
+
+def _guarded(name: str, work: Callable[[], int], verbose: bool) -> int:
     """Run a command; errors become one line and an exit code."""
     try:
-        code = run_command(name, words, os.environ, verbose=verbose)
+        code = work()
         sys.stdout.flush()
     except UsageError as exc:
         print(exc, file=sys.stderr)
@@ -71,12 +79,12 @@ def _guarded(name: str, words: Sequence[str], verbose: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        print(f"minutch {name}: interrupted", file=sys.stderr)
+        print(f"{name}: interrupted", file=sys.stderr)
         return 130
     except (MinutchError, OSError) as exc:
         if verbose:
             raise
-        print(f"minutch {name}: {_one_line(exc)}", file=sys.stderr)
+        print(f"{name}: {_one_line(exc)}", file=sys.stderr)
         return exc.exit_code if isinstance(exc, MinutchError) else 255
     except Exception:
         import traceback
@@ -108,6 +116,18 @@ def run_command(name: str, words: Sequence[str], environment: Mapping[str, str],
     _set_up_log(environment, verbose)
     conf = load_configuration(invocation, environment)
     return run_job(command, invocation.args, conf)
+
+
+def run_crawl(words: Sequence[str], environment: Mapping[str, str], *, verbose: bool = False) -> int:
+    """bin/crawl. Raises MinutchError."""
+    from minutch.crawl import Crawl
+    from minutch.crawloptions import parse_options
+    from minutch.job import JobContext
+
+    options = parse_options(words)
+    _set_up_log(environment, verbose)
+    conf = load_configuration(Invocation(overrides=options.properties), environment)
+    return Crawl(options, JobContext(conf.freeze(), out=sys.stdout, err=sys.stderr)).run()
 
 
 def run_job(command: flow.Command, args: list[str], conf: Configuration) -> int:

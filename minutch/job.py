@@ -54,6 +54,8 @@ class JobContext:
     out: TextIO = field(default_factory=lambda: sys.stdout)
     err: TextIO = field(default_factory=lambda: sys.stderr)
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
+    reports: dict[str, Counters] = field(default_factory=dict)
+    """What the job has reported, by title."""
 
     def print(self, *values: object, end: str = "\n") -> None:
         """Data for the user: to `out`, as print does."""
@@ -64,7 +66,8 @@ class JobContext:
         return Progress(name, total, clock=self.clock, err=self.err)
 
     def report(self, title: str, counters: Mapping[str, int]) -> None:
-        """Print a job's counters, one line each, as its last words."""
+        """Print a job's counters, one line each, as its last words, and keep them in `reports`."""
+        self.reports[title] = Counters(counters)
         width = max(map(len, counters), default=0)
         for name, count in counters.items():
             log.info("%s: %-*s %d", title, width, name, count)

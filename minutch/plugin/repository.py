@@ -168,6 +168,8 @@ class PluginRepository:
                 self._extensions.setdefault(point, []).append(extension)
 
 
+_reported: set[tuple[str, ...]] = set()
+"""What has been said once in this process about plugins that are not there."""
 _repositories: WeakKeyDictionary[Configuration, PluginRepository] = WeakKeyDictionary()
 
 
@@ -259,8 +261,9 @@ def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
 
 
 def _report_unknown(includes: str, available: Iterable[str]) -> None:
-    unknown = unmatched_alternatives(includes, list(available))
-    if unknown:
+    unknown = tuple(unmatched_alternatives(includes, list(available)))
+    if unknown and unknown not in _reported:
+        _reported.add(unknown)
         log.info("plugin.includes: no such plugin here, ignored: %s", ", ".join(unknown))
 
 

@@ -1,0 +1,82 @@
+"""What is left to do of a round: decided here, by what lies in its segment and by the crawl's own record.
+
+    crawl_fetch missing     fetch, and all that follows
+    crawl_parse missing     parse, and all that follows
+    both there              nothing, unless the record says that the round stopped after parse
+
+The record (`<crawl_dir>/.round`, JSON: {"segment": name, "done": [steps]}) is there while a round runs: what updatedb,
+invertlinks and dedup have done can't be seen in a segment. A segment that Nutch or a single command made has none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+RECORD = ".round"
+GENERATED = "crawl_generate"
+MADE_BY = {"fetch": "crawl_fetch", "parse": "crawl_parse"}
+"""Step → what lies in the segment once it is done."""
+
+
+@dataclass
+class Round:
+    """The round that runs, or ran when the crawl was interrupted."""
+
+    segment: str
+    done: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, crawl_dir: Path) -> Round | None:
+        """The record of an interrupted round; None if there is none (or it can't be read)."""
+        try:
+            data = json.loads((crawl_dir / RECORD).read_text(encoding="utf-8"))
+            return cls(str(data["segment"]), [str(step) for step in data["done"]])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self, crawl_dir: Path) -> None:
+        """Write the record, whole or not at all."""
+        temporary = crawl_dir / f"{RECORD}.new"
+        with temporary.open("w", encoding="utf-8") as stream:
+            json.dump({"segment": self.segment, "done": self.done}, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(crawl_dir / RECORD)
+
+    @staticmethod
+    def forget(crawl_dir: Path) -> None:
+        """The round is over."""
+        (crawl_dir / RECORD).unlink(missing_ok=True)
+
+
+def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None) -> list[str]:
+    """The steps that a segment with these parts still needs, in order; `done` is its record's, None without one."""
+    if GENERATED not in parts:
+        return []
+    for step, part in MADE_BY.items():
+        if part not in parts:
+            return list(steps[steps.index(step) :])
+    return [step for step in steps if step not in done and step not in MADE_BY] if done is not None else []
+
+
+def segments(crawl_dir: Path) -> list[str]:
+    """The names of the segments, oldest first."""
+    folder = crawl_dir / "segments"
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def unfinished(crawl_dir: Path, steps: Sequence[str]) -> list[tuple[Round, list[str]]]:
+    """Rounds to go on with, oldest first, each with the steps that are left."""
+    record = Round.load(crawl_dir)
+    found = []
+    for name in segments(crawl_dir):
+        parts = {path.name for path in (crawl_dir / "segments" / name).iterdir() if path.is_dir()}
+        mine = record if record is not None and record.segment == name else None
+        left = steps_left(parts, steps, None if mine is None else mine.done)
+        if left:
+            found.append((Round(name, [step for step in steps if step not in left]), left))
+    return found
