@@ -10,14 +10,28 @@ from __future__ import annotations
 
 import polars as pl
 
+from minutch.formats.columns import kernels_loaded
 from minutch.formats.javahash import partition
+
+BULK_KEYS = 50_000
+"""Keys from which loading the kernels takes less time than hashing one by one."""
 
 
 def partition_of(keys: pl.Series, parts: int) -> pl.Series:
     """The part (0 to parts - 1, UInt32) of each of `keys` (Binary)."""
     if parts == 1:
         return pl.repeat(0, len(keys), dtype=pl.UInt32, eager=True).alias("part")
-    return pl.Series("part", [partition(key, parts) for key in keys], dtype=pl.UInt32)
+    if len(keys) < BULK_KEYS and not kernels_loaded():
+        return pl.Series("part", [partition(key, parts) for key in keys], dtype=pl.UInt32)
+    import numpy as np
+
+    from minutch.formats import columns_kernels
+    from minutch.formats.columns_arrow import from_series
+
+    strings = from_series(keys)
+    out = np.empty(len(keys), np.uint32)
+    columns_kernels.partitions(strings.views, strings.addresses, parts, out)
+    return pl.Series("part", out)
 
 
 def split(frame: pl.DataFrame, parts: int) -> list[pl.DataFrame]:

@@ -1,0 +1,171 @@
+"""Columns of byte strings between NumPy and Polars without a copy, through Arrow's C data interface.
+
+A column of byte strings ("binary view", format `vz`) is an array of 16-byte views and any number of data buffers:
+
+    view    int length | 12 bytes, zero-padded               length <= 12
+            int length | 4 bytes | int buffer | int offset    else; the 4 bytes are the string's first
+    array   validity bitmap (may be null) | views | data buffer * | long size of each data buffer
+
+Polars keeps its Binary columns so. `to_series` hands it views into a part file that is mapped into memory; `Strings`
+gives a kernel the addresses of a column's strings.
+Source: https://arrow.apache.org/docs/format/CDataInterface.html and Columnar.html.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Bytes = npt.NDArray[np.uint8]
+Views = npt.NDArray[np.int32]
+
+INLINE = 12
+"""Strings up to this length stand in their view."""
+MAX_BUFFER = 0x7FFF_FFFF
+
+
+class _Schema(ctypes.Structure):
+    """struct ArrowSchema."""
+
+    _fields_ = (
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_void_p),
+        ("flags", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("children", ctypes.c_void_p),
+        ("dictionary", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("private_data", ctypes.c_void_p),
+    )
+
+
+class _Array(ctypes.Structure):
+    """struct ArrowArray."""
+
+    _fields_ = (
+        ("length", ctypes.c_int64),
+        ("null_count", ctypes.c_int64),
+        ("offset", ctypes.c_int64),
+        ("n_buffers", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+        ("children", ctypes.c_void_p),
+        ("dictionary", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("private_data", ctypes.c_void_p),
+    )
+
+
+class _Stream(ctypes.Structure):
+    """struct ArrowArrayStream; its functions take the stream itself first."""
+
+    _fields_ = (
+        ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
+        ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
+        ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)),
+        ("release", ctypes.c_void_p),
+        ("private_data", ctypes.c_void_p),
+    )
+
+
+_capsule_new = ctypes.pythonapi.PyCapsule_New
+_capsule_new.restype = ctypes.py_object
+_capsule_new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+_held: dict[int, tuple[object, ...]] = {}
+"""What the arrays that Polars was given stand on, until it releases them."""
+_tokens = count(1)
+_HAS_NULLS = 2  # ARROW_FLAG_NULLABLE
+
+
+def _drop_schema(schema: Any) -> None:
+    schema.contents.release = None
+
+
+def _drop_array(array: Any) -> None:
+    _held.pop(array.contents.private_data, None)
+    array.contents.release = None
+
+
+_release_schema = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))(_drop_schema)
+_release_array = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))(_drop_array)
+
+
+class _Export:
+    """One array, offered to Polars by the Arrow PyCapsule protocol."""
+
+    def __init__(self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None) -> None:
+        sizes = np.array([len(buffer) for buffer in buffers], np.int64)
+        addresses = [None if valid is None else valid.ctypes.data, views.ctypes.data]
+        addresses += [*(buffer.ctypes.data for buffer in buffers), sizes.ctypes.data]
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        token = next(_tokens)
+        self.schema = _Schema(format=b"vz", name=b"", flags=_HAS_NULLS)
+        self.schema.release = ctypes.cast(_release_schema, ctypes.c_void_p)
+        self.array = _Array(length=len(views), null_count=0 if valid is None else -1, n_buffers=len(addresses))
+        self.array.buffers = pointers
+        self.array.private_data = token
+        self.array.release = ctypes.cast(_release_array, ctypes.c_void_p)
+        _held[token] = (views, tuple(buffers), valid, sizes, pointers)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return (
+            _capsule_new(ctypes.addressof(self.schema), b"arrow_schema", None),
+            _capsule_new(ctypes.addressof(self.array), b"arrow_array", None),
+        )
+
+
+def to_series(name: str, views: Views, buffers: Sequence[Bytes], valid: Bytes | None = None) -> pl.Series:
+    """A Binary column over `views` (int32, n × 4), whose strings lie in `buffers`; nothing is copied.
+
+    `valid` is a bitmap of the rows that are not null, lowest bit first. The column keeps the arrays alive.
+    """
+    return pl.Series(_Export(views, buffers, valid)).alias(name)
+
+
+class Strings(NamedTuple):
+    """A Binary column as kernels take it: string i is `views[i]`, its buffer at `addresses[views[i, 2]]`."""
+
+    views: Views  # n × 4
+    addresses: npt.NDArray[np.uint64]
+    owner: object  # keeps them alive
+
+
+class _Received:
+    """An array that Polars exported; released with the last reference."""
+
+    def __init__(self) -> None:
+        self.array = _Array()
+
+    def __del__(self) -> None:
+        if self.array.release:
+            _ReleaseFunction(self.array.release)(ctypes.byref(self.array))
+
+
+_ReleaseFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def from_series(series: pl.Series) -> Strings:
+    """The strings of a Binary column, nulls as empty ones; not copied where the column is one chunk without nulls."""
+    if series.null_count() == len(series):
+        return Strings(np.zeros((len(series), 4), np.int32), np.zeros(1, np.uint64), None)
+    series = series.fill_null(b"") if series.null_count() else series
+    capsule = series.rechunk().__arrow_c_stream__()
+    address = _capsule_pointer(capsule, b"arrow_array_stream")
+    received = _Received()
+    array = received.array
+    if _Stream.from_address(address).get_next(address, ctypes.byref(array)) or not array.release:
+        raise ValueError(f"column {series.name} could not be exported")
+    views = (ctypes.c_int32 * (4 * array.length)).from_address(array.buffers[1] + 16 * array.offset)
+    addresses = [array.buffers[i] or 0 for i in range(2, array.n_buffers - 1)]
+    return Strings(np.frombuffer(views, np.int32).reshape(-1, 4), np.array(addresses or [0], np.uint64), received)

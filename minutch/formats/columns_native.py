@@ -1,0 +1,174 @@
+"""What kernels need below NumPy: compilation with a cache, memory by address, and libdeflate.
+
+A kernel is a function that Numba compiles; it walks bytes without Python's lock. Kernels are compiled when they are
+first used on data that is worth it, and cached in the user's cache directory (or NUMBA_CACHE_DIR), by a digest of all
+their sources: Numba itself does not notice that a kernel in another module changed. Modules of kernels are named
+`*_kernels.py`.
+
+libdeflate is the library inside the `deflate` package, called by the addresses of its C functions:
+
+    crc32(crc, data, size) -> crc
+    zlib_decompress_ex(decompressor, data, size, out, room, size_t *read, size_t *written)
+        -> 0 good, 1 bad data, 2 and 3 too little or too much room
+    zlib_compress(compressor, data, size, out, room) -> bytes written, 0 if there is no room
+
+Only modules that hold kernels import this one, and they are imported by functions that have big data at hand.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+from numba.misc.appdirs import user_cache_dir
+
+F = TypeVar("F", bound=Callable[..., Any])
+Array: TypeAlias = Any
+"""A NumPy array, in a kernel's signature."""
+Int: TypeAlias = Any
+"""An integer: Python's on the way into a kernel and out of it, a machine's inside."""
+Bool: TypeAlias = Any
+
+
+_config: Any = numba.config
+_user_cache: Any = user_cache_dir
+
+
+def _cache_directory() -> Path:
+    """Where this version's compiled kernels are kept."""
+    package = Path(__file__).parents[1]
+    sources = sorted([Path(__file__), *package.rglob("*_kernels.py")])
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    base = Path(_config.CACHE_DIR or _user_cache("minutch"))
+    return base / f"kernels-{digest}"
+
+
+_config.CACHE_DIR = str(_cache_directory())
+
+
+def kernel(function: F) -> F:
+    """`function` compiled on first use, without Python's lock, and cached where that is possible."""
+    try:
+        return numba.njit(function, nogil=True, cache=True, boundscheck=False)  # type: ignore[no-any-return]
+    except RuntimeError:  # no directory for the cache can be written
+        return numba.njit(function, nogil=True, boundscheck=False)  # type: ignore[no-any-return]
+
+
+def _call7(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
+    """Call the C function at an address with seven integers or addresses; it may take fewer. Returns 64 bits."""
+    word = types.int64
+    signature = word(word, word, word, word, word, word, word, word)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        integer = ir.IntType(64)
+        pointer = builder.inttoptr(args[0], ir.FunctionType(integer, [integer] * 7).as_pointer())
+        return builder.call(pointer, args[1:])
+
+    return signature, codegen
+
+
+def _copy_bytes(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
+    """memcpy by addresses."""
+    word = types.int64
+    signature = types.void(word, word, word)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        target, source, size = args
+        memcpy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, ir.IntType(64)])
+        false = ir.Constant(ir.IntType(1), 0)
+        builder.call(memcpy, [builder.inttoptr(target, byte), builder.inttoptr(source, byte), size, false])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def _loader(bits: int) -> Any:
+    """A function that loads an unsigned little-endian integer from any address."""
+
+    def load(typingctx: Any, address: Any) -> Any:
+        """Load by address."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.IntType(bits)
+            value = builder.load(builder.inttoptr(args[0], kind.as_pointer()))
+            value.align = 1
+            return value if bits == 64 else builder.zext(value, ir.IntType(64))
+
+        return types.uint64(types.int64), codegen
+
+    return intrinsic(load)
+
+
+call7: Any = intrinsic(_call7)
+copy_bytes: Any = intrinsic(_copy_bytes)
+load8: Any = _loader(8)
+load64: Any = _loader(64)
+
+
+@kernel
+def string_at(views: Array, addresses: Array, i: Int) -> Int:
+    """The address of string `i` of a column (see `columns_arrow.Strings`)."""
+    if views[i, 0] <= 12:
+        return np.int64(views.ctypes.data) + 16 * i + 4
+    return np.int64(addresses[views[i, 2]]) + np.int64(np.uint32(views[i, 3]))
+
+
+class Libdeflate(NamedTuple):
+    """Addresses of libdeflate's functions."""
+
+    crc32: int
+    zlib_compress: int
+    zlib_decompress_ex: int
+
+
+@cache
+def _library() -> Any:
+    from deflate import _deflate
+
+    return ctypes.CDLL(_deflate.__file__)
+
+
+@cache
+def libdeflate() -> Libdeflate | None:
+    """The functions of libdeflate; None where the package keeps them to itself."""
+    try:
+        library = _library()
+        found = [getattr(library, f"libdeflate_{name}") for name in Libdeflate._fields]
+    except (ImportError, OSError, AttributeError):
+        return None
+    return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in found))
+
+
+@contextmanager
+def decompressor() -> Iterator[int]:
+    """The address of a libdeflate_decompressor."""
+    library = _library()
+    library.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
+    address = library.libdeflate_alloc_decompressor()
+    try:
+        yield address
+    finally:
+        library.libdeflate_free_decompressor(ctypes.c_void_p(address))
+
+
+@contextmanager
+def compressor(level: int) -> Iterator[int]:
+    """The address of a libdeflate_compressor of `level` (0 to 12)."""
+    library = _library()
+    library.libdeflate_alloc_compressor.restype = ctypes.c_void_p
+    address = library.libdeflate_alloc_compressor(level)
+    try:
+        yield address
+    finally:
+        library.libdeflate_free_compressor(ctypes.c_void_p(address))

@@ -1,0 +1,237 @@
+"""Writing SequenceFiles and MapFiles with Text keys in bulk, with their `.crc` siblings.
+
+The bytes are those that SequenceFileWriter and MapFileWriter write from the same records.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, Protocol
+
+import numpy as np
+
+from minutch.errors import FormatError
+from minutch.formats import columns_kernels as kernels
+from minutch.formats.checksum import BYTES_PER_CHECKSUM, MAGIC, crc_path
+from minutch.formats.columns import Lengths, Offsets
+from minutch.formats.columns_arrow import Bytes, Strings
+from minutch.formats.columns_native import Libdeflate, compressor, libdeflate
+from minutch.formats.compress import DEFAULT_CODEC
+from minutch.formats.javaio import encode_vlong
+from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG
+from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SYNC_INTERVAL, SequenceFileWriter
+from minutch.formats.sequenceheader import SequenceHeader, new_sync
+
+TEXT = "org.apache.hadoop.io.Text"
+LEVEL = 1
+"""libdeflate's level for record after record: small records gain nothing from more."""
+_ROOM = 1 << 22
+_ZLIB_OVERHEAD = 64
+
+
+class BulkSequenceWriter:
+    """Writes a SequenceFile whose values come serialized (and compressed, where the file is RECORD-compressed)."""
+
+    def __init__(
+        self,
+        path: Path,
+        value_class: str,
+        library: Libdeflate,
+        *,
+        compression: str = NONE,
+        index_interval: int = 0,
+        sync: bytes | None = None,
+    ) -> None:
+        self.path = path
+        sync = sync or new_sync()
+        codec = None if compression == NONE else DEFAULT_CODEC
+        header = SequenceHeader(TEXT, value_class, compression, codec, {}, sync).to_bytes()
+        self._marker = np.frombuffer(SYNC_ESCAPE + sync, np.uint8)
+        self._crc32 = library.crc32
+        self._interval = index_interval
+        self._out = np.empty(_ROOM, np.uint8)
+        self._out[: len(header)] = np.frombuffer(header, np.uint8)
+        self._state = np.zeros(8, np.int64)
+        self._state[kernels.USED] = self._state[kernels.POSITION] = len(header)
+        self._state[kernels.INDEX_POSITION] = -1
+        crc_path(path).unlink(missing_ok=True)
+        self._file = path.open("wb", buffering=0)
+        self._sums = crc_path(path).open("wb")
+        self._sums.write(MAGIC + BYTES_PER_CHECKSUM.to_bytes(4, "big"))
+
+    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> tuple[Offsets, Offsets]:
+        """Append records; returns the rows that a MapFile's index gets, and their positions in the file."""
+        count = len(keys.views)
+        room = count // self._interval + 2 if self._interval else 1
+        index_row, index_position = np.empty(room, np.int64), np.empty(room, np.int64)
+        state = self._state
+        state[kernels.ROW] = state[kernels.INDEXED] = 0
+        while True:
+            kernels.lay_out(
+                self._out,
+                state,
+                self._marker,
+                SYNC_INTERVAL,
+                self._interval,
+                keys.views,
+                keys.addresses,
+                values,
+                at,
+                length,
+                index_row,
+                index_position,
+            )
+            row = int(state[kernels.ROW])
+            if row == count:
+                break
+            self._drain()
+            need = int(keys.views[row, 0]) + int(length[row]) + _ROOM
+            if need > 2 * len(self._out):  # one record that is longer than the buffer
+                self._out = np.concatenate((self._out, np.empty(need, np.uint8)))
+        indexed = int(state[kernels.INDEXED])
+        return index_row[:indexed], index_position[:indexed]
+
+    def _drain(self, *, all_of_it: bool = False) -> None:
+        """Move what is in the buffer into the file, whole checksum chunks but at the end."""
+        used = int(self._state[kernels.USED])
+        size = used if all_of_it else used // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM
+        sums = np.empty(-(-size // BYTES_PER_CHECKSUM) * 4, np.uint8)
+        kernels.make_sums(self._out, 0, size, BYTES_PER_CHECKSUM, sums, self._crc32)
+        _write_all(self._file, self._out[:size])
+        self._sums.write(sums.tobytes())
+        self._out[: used - size] = self._out[size:used]
+        self._state[kernels.USED] = used - size
+
+    def close(self) -> None:
+        """Write the rest and close both files."""
+        if not self._file.closed:
+            try:
+                self._drain(all_of_it=True)
+            finally:
+                self._file.close()
+                self._sums.close()
+
+    def discard(self) -> None:
+        """Close and remove the unfinished files."""
+        self._file.close()
+        self._sums.close()
+        self.path.unlink(missing_ok=True)
+        crc_path(self.path).unlink(missing_ok=True)
+
+
+def _write_all(file: IO[bytes], data: Bytes) -> None:
+    view = data.data
+    done = 0
+    while done < len(view):
+        done += os.write(file.fileno(), view[done:])
+
+
+class BulkMapWriter:
+    """Writes a MapFile in bulk; keys ascend over all calls."""
+
+    def __init__(
+        self,
+        directory: Path,
+        value_class: str,
+        library: Libdeflate,
+        *,
+        compression: str = NONE,
+        sync: bytes | None = None,
+        index_sync: bytes | None = None,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._data = BulkSequenceWriter(
+            directory / DATA,
+            value_class,
+            library,
+            compression=compression,
+            index_interval=INDEX_INTERVAL,
+            sync=sync,
+        )
+        self._index = SequenceFileWriter(directory / INDEX, TEXT, LONG, compression=BLOCK, sync=index_sync)
+        self._last = b""
+
+    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None:
+        """Append records. FormatError if a key is less than the one before it."""
+        count = len(keys.views)
+        if not count:
+            return
+        wrong = kernels.out_of_order(keys.views, keys.addresses)
+        first = _key(keys, 0)
+        if wrong >= 0 or first < self._last:
+            before, key = (self._last, first) if wrong < 0 else (_key(keys, wrong - 1), _key(keys, wrong))
+            raise FormatError(
+                "key out of order", path=self._data.path, expected=f"a key after {before!r}", found=repr(key)
+            )
+        self._last = _key(keys, count - 1)
+        for row, position in zip(*map(np.ndarray.tolist, self._data.write(keys, values, at, length)), strict=True):
+            key = _key(keys, row)
+            self._index.append_raw(encode_vlong(len(key)) + key, position.to_bytes(8, "big"))
+
+    def close(self) -> None:
+        """Finish both files."""
+        self._data.close()
+        self._index.close()
+
+    def discard(self) -> None:
+        """Close and remove the unfinished files."""
+        self._data.discard()
+        self._index.discard()
+
+
+class BulkWriter(Protocol):
+    """Either of the two."""
+
+    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> object: ...
+    def close(self) -> None: ...
+    def discard(self) -> None: ...
+
+
+def open_bulk(
+    path: Path,
+    value_class: str,
+    mapfile: bool,
+    compression: str,
+    sync: bytes | None = None,
+    index_sync: bytes | None = None,
+) -> BulkWriter | None:
+    """A MapFile or SequenceFile with Text keys, written by kernels; None where they can't write it.
+
+    `compression` is NONE or RECORD; the values are compressed on the way.
+    """
+    library = libdeflate()
+    if library is None or compression == BLOCK:
+        return None
+    if mapfile:
+        file: BulkWriter = BulkMapWriter(
+            path, value_class, library, compression=compression, sync=sync, index_sync=index_sync
+        )
+    else:
+        file = BulkSequenceWriter(path, value_class, library, compression=compression, sync=sync)
+    return Deflating(file, library) if compression == RECORD else file
+
+
+class Deflating:
+    """Compresses values one by one on their way into a file."""
+
+    def __init__(self, file: BulkWriter, library: Libdeflate) -> None:
+        self._file, self._library = file, library
+        self.close, self.discard = file.close, file.discard
+
+    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None:
+        """Append records, given as they are before compression."""
+        self._file.write(keys, *deflate(values, at, length, self._library))
+
+
+def deflate(values: Bytes, at: Offsets, length: Lengths, library: Libdeflate) -> tuple[Bytes, Offsets, Lengths]:
+    """Each value as a zlib stream: a buffer, and offsets and lengths in it."""
+    out_at, out_len = np.empty(len(at), np.int64), np.empty(len(at), np.int32)
+    out = np.empty(int(length.sum(dtype=np.int64)) + _ZLIB_OVERHEAD * len(at) + 1, np.uint8)
+    with compressor(LEVEL) as state:
+        kernels.deflate(values, at, length, out, out_at, out_len, state, library.zlib_compress)
+    return out, out_at, out_len
+
+
+def _key(keys: Strings, row: int) -> bytes:
+    return bytes(kernels.string_bytes(keys.views, keys.addresses, row))

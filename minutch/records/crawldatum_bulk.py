@@ -1,0 +1,86 @@
+"""CrawlDatum in bulk: from the values of a Batch to the columns of a table, and back.
+
+The bytes are those of the codec for single records (`crawldatum`), which tests hold against this one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from minutch.formats import columns_kernels
+from minutch.formats.columns import Batch, Lengths, Offsets
+from minutch.formats.columns_arrow import Bytes, from_series
+from minutch.formats.columns_reading import string_column
+from minutch.formats.columns_writing import BulkWriter
+from minutch.records import crawldatum_kernels
+
+NUMBERS = {
+    "status": np.dtype(np.uint8),
+    "fetch_time": np.dtype(np.int64),
+    "modified_time": np.dtype(np.int64),
+    "retries": np.dtype(np.int8),
+    "fetch_interval": np.dtype(np.int32),
+    "score": np.dtype(np.float32),
+}
+MAX_SIGNATURE = 127
+_ROWS_AT_A_TIME = 100_000
+
+
+def decode(batch: Batch) -> pl.DataFrame | None:
+    """The records of `batch` as a table (key, then the columns of CRAWLDB_SCHEMA); None if one is not of version 7.
+
+    Keys, signatures and metadata are views into the batch's buffers.
+    """
+    count = batch.size
+    numbers = {name: np.empty(count, dtype) for name, dtype in NUMBERS.items()}
+    signature = np.empty(count, np.int64), np.empty(count, np.int32)
+    metadata = np.empty(count, np.int64), np.empty(count, np.int32)
+    fields = [column if name != "score" else column.view(np.int32) for name, column in numbers.items()]
+    fields += [*signature, *metadata]
+    if not crawldatum_kernels.decode(batch.values, batch.value_at, batch.value_len, *fields):
+        return None
+    columns = [string_column("key", batch.keys, batch.key_at, batch.key_len)]
+    columns += [pl.Series(name, column) for name, column in numbers.items()]
+    columns.append(string_column("signature", batch.values, *signature, absent=signature[1] == 0))
+    columns.append(string_column("metadata", batch.values, *metadata, absent=metadata[1] == 0))
+    return pl.DataFrame(columns)
+
+
+def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
+    """The serialized CrawlDatum of each row: a buffer, and the offsets and lengths in it.
+
+    Raises ValueError for a signature longer than 127 bytes.
+    """
+    signatures, metadata = from_series(frame["signature"]), from_series(frame["metadata"])
+    at, length = np.empty(len(frame), np.int64), np.empty(len(frame), np.int32)
+    longest = int(signatures.views[:, 0].max(initial=0))
+    if longest > MAX_SIGNATURE:
+        raise ValueError(f"signature of {longest} bytes, at most {MAX_SIGNATURE} can be stored")
+    length[:] = crawldatum_kernels.FIXED_SIZE + 1
+    length += signatures.views[:, 0]
+    length += metadata.views[:, 0]
+    buffer = np.empty(int(columns_kernels.running_sum(length, at)), np.uint8)
+    fields = [*_numbers(frame), *signatures[:2], *metadata[:2]]
+    crawldatum_kernels.encode(buffer, at, *fields)
+    return buffer, at, length
+
+
+class DatumSink:
+    """A file of <Text, CrawlDatum> that takes tables."""
+
+    def __init__(self, file: BulkWriter) -> None:
+        self._file = file
+        self.close, self.discard = file.close, file.discard
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Append the rows of `frame`."""
+        for part in frame.iter_slices(_ROWS_AT_A_TIME):
+            self._file.write(from_series(part["key"]), *encode(part))
+
+
+def _numbers(frame: pl.DataFrame) -> list[Any]:
+    columns = [np.ascontiguousarray(frame[name].to_numpy()) for name in NUMBERS]
+    return [column.view(np.int32) if column.dtype == np.float32 else column for column in columns]

@@ -1,0 +1,126 @@
+"""Kernels that decode and encode CrawlDatum, version 7, in bulk; `crawldatum_columns` has the layout.
+
+A record that is not a plain version 7 one makes the kernel stop, and the caller turns to the codec for single records.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.formats.columns_kernels import int_at, put_int
+from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, kernel, string_at
+
+FIXED_SIZE = 28
+
+
+@kernel
+def long_at(buf: Array, at: Int) -> Int:
+    """The big-endian long at `at`."""
+    return int_at(buf, at) << 32 | int_at(buf, at + 4) & 0xFFFF_FFFF
+
+
+@kernel
+def put_long(buf: Array, at: Int, value: Int) -> None:
+    """Store a big-endian long."""
+    put_int(buf, at, value >> 32)
+    put_int(buf, at + 4, value)
+
+
+@kernel
+def decode(
+    buf: Array,
+    at: Array,
+    length: Array,
+    status: Array,
+    fetch_time: Array,
+    modified_time: Array,
+    retries: Array,
+    interval: Array,
+    score_bits: Array,
+    signature_at: Array,
+    signature_len: Array,
+    metadata_at: Array,
+    metadata_len: Array,
+) -> Bool:
+    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a plain version 7."""
+    for i in range(len(at)):
+        p = at[i]
+        size = length[i]
+        if size < FIXED_SIZE + 1 or buf[p] != 7:
+            return False
+        status[i] = buf[p + 1]
+        fetch_time[i] = long_at(buf, p + 2)
+        retries[i] = np.int8(buf[p + 10])
+        interval[i] = int_at(buf, p + 11)
+        score_bits[i] = int_at(buf, p + 15)
+        modified_time[i] = long_at(buf, p + 19)
+        signed = np.int64(np.int8(buf[p + 27]))
+        signature = signed if signed > 0 else 0
+        flag = FIXED_SIZE + signature
+        if size <= flag:
+            return False
+        signature_at[i] = p + FIXED_SIZE
+        signature_len[i] = signature
+        metadata_at[i] = p + flag + 1
+        metadata_len[i] = 0
+        if buf[p + flag]:
+            entries = map_size(buf, p + flag + 1, p + size)
+            if entries < 0:
+                return False
+            if entries > 0:
+                metadata_len[i] = size - flag - 1
+        elif size != flag + 1:
+            return False
+    return True
+
+
+@kernel
+def map_size(buf: Array, at: Int, end: Int) -> Int:
+    """The number of entries of the MapWritable at `at`; -1 if it goes beyond `end`."""
+    if at >= end:
+        return -1
+    classes = buf[at]
+    at += 1
+    for _ in range(classes):
+        if at + 3 > end:
+            return -1
+        at += 3 + (np.int64(buf[at + 1]) << 8 | buf[at + 2])
+    return int_at(buf, at) if at + 4 <= end else -1
+
+
+@kernel
+def encode(
+    buf: Array,
+    at: Array,
+    status: Array,
+    fetch_time: Array,
+    modified_time: Array,
+    retries: Array,
+    interval: Array,
+    score_bits: Array,
+    signatures: Array,
+    signature_addresses: Array,
+    metadata: Array,
+    metadata_addresses: Array,
+) -> None:
+    """Write the records to the offsets `at` of `buf`; empty signatures and metadata stand for none."""
+    target = np.int64(buf.ctypes.data)
+    for i in range(len(at)):
+        p = at[i]
+        buf[p] = 7
+        buf[p + 1] = status[i]
+        put_long(buf, p + 2, fetch_time[i])
+        buf[p + 10] = retries[i]
+        put_int(buf, p + 11, interval[i])
+        put_int(buf, p + 15, score_bits[i])
+        put_long(buf, p + 19, modified_time[i])
+        size = np.int64(signatures[i, 0])
+        buf[p + 27] = size
+        p += FIXED_SIZE
+        if size:
+            copy_bytes(target + p, string_at(signatures, signature_addresses, i), size)
+            p += size
+        size = np.int64(metadata[i, 0])
+        buf[p] = size > 0
+        if size:
+            copy_bytes(target + p + 1, string_at(metadata, metadata_addresses, i), size)

@@ -1,0 +1,207 @@
+"""Kernels that find the links in Inlinks and ParseData, and that write Inlinks; `links_columns` has the layouts.
+
+Decoding is done in two passes, the first of which counts the links. A record that is not what it should be makes the
+first pass stop; the caller turns to the codec for single records, which names the error.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.formats.columns_kernels import int_at, put_int, put_vint, vint_at, vint_size
+from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, kernel, string_at
+
+PARSE_DATA_VERSION = 5
+PARSE_STATUS_VERSION = 2
+TEXT_ID, FLOAT_ID, INT_ID, LONG_ID = 0x8C, 0x84, 0x85, 0x86
+"""The classes that a MapWritable's entries may have for a kernel to pass over them."""
+
+
+@kernel
+def skip_text(buf: Array, at: Int, end: Int) -> Int:
+    """The offset after the Text at `at`; -1 if it is not inside."""
+    size, at = vint_at(buf, at, end)
+    return at + size if size >= 0 and at + size <= end else -1
+
+
+@kernel
+def skip_map(buf: Array, at: Int, end: Int) -> Int:
+    """The offset after a MapWritable of Texts and numbers; -1 for any other, and if it is not inside."""
+    if at >= end or buf[at] != 0 or at + 5 > end:
+        return -1
+    entries = int_at(buf, at + 1)
+    at += 5
+    for _ in range(2 * entries):
+        if at >= end:
+            return -1
+        kind = buf[at]
+        at += 1
+        if kind == TEXT_ID:
+            at = skip_text(buf, at, end)
+            if at < 0:
+                return -1
+        elif kind in (INT_ID, FLOAT_ID):
+            at += 4
+        elif kind == LONG_ID:
+            at += 8
+        else:
+            return -1
+    return at if at <= end else -1
+
+
+@kernel
+def first_outlink(buf: Array, at: Int, end: Int) -> Int:
+    """The offset of the number of outlinks in the ParseData at `at`; -1 if it makes no sense."""
+    if at + 9 > end or buf[at] != PARSE_DATA_VERSION or buf[at + 1] != PARSE_STATUS_VERSION:
+        return -1
+    arguments = int_at(buf, at + 5)
+    at += 9
+    for _ in range(arguments):  # strings with an int for their length; -1 is null, also for all of them
+        if at + 4 > end:
+            return -1
+        size = int_at(buf, at)
+        if size < -1 or at + 4 + size > end:
+            return -1
+        at += 4 + (size if size > 0 else 0)
+    return skip_text(buf, at, end)
+
+
+@kernel
+def count_links(buf: Array, at: Array, length: Array, parse_data: Bool, flag: Bool, first: Array, count: Array) -> Int:
+    """Find where the links of each record begin, and how many there are; the total, or -1 if a record is not right.
+
+    `parse_data`: the records are ParseData, not Inlinks; `flag`: a boolean and perhaps a map follow each anchor.
+    """
+    total = np.int64(0)
+    for i in range(len(at)):
+        end = at[i] + length[i]
+        start = first_outlink(buf, at[i], end) if parse_data else at[i]
+        if start < 0 or start + 4 > end:
+            return -1
+        links = int_at(buf, start)
+        p = start + 4
+        if links < 0:
+            return -1
+        first[i] = p
+        count[i] = links
+        for _ in range(links):
+            p = skip_text(buf, p, end)
+            if p < 0:
+                return -1
+            p = skip_text(buf, p, end)
+            if p < 0:
+                return -1
+            if flag:
+                if p >= end:
+                    return -1
+                p = skip_map(buf, p + 1, end) if buf[p] else p + 1
+                if p < 0:
+                    return -1
+        if not parse_data and p != end:
+            return -1
+        total += links
+    return total
+
+
+@kernel
+def read_links(
+    buf: Array,
+    end: Int,
+    first: Array,
+    count: Array,
+    flag: Bool,
+    empty_row: Bool,
+    record: Array,
+    url_at: Array,
+    url_len: Array,
+    anchor_at: Array,
+    anchor_len: Array,
+    map_at: Array,
+    map_len: Array,
+) -> None:
+    """Fill in where the links' strings lie and which record each is of; `count_links` has passed them.
+
+    With `empty_row` a record without links gets one row, with -1 as the length of its URL.
+    """
+    row = np.int64(0)
+    for i in range(len(first)):
+        p = first[i]
+        if empty_row and count[i] == 0:
+            record[row] = i
+            url_at[row] = anchor_at[row] = map_at[row] = p
+            url_len[row] = anchor_len[row] = -1
+            map_len[row] = 0
+            row += 1
+        for _ in range(count[i]):
+            record[row] = i
+            url_len[row], p = vint_at(buf, p, end)
+            url_at[row] = p
+            p += url_len[row]
+            anchor_len[row], p = vint_at(buf, p, end)
+            anchor_at[row] = p
+            p += anchor_len[row]
+            map_at[row] = p
+            map_len[row] = 0
+            if flag:
+                p += 1
+                if buf[p - 1]:
+                    after = skip_map(buf, p, end)
+                    map_at[row] = p
+                    map_len[row] = after - p if after - p > 5 else 0  # an empty map is none
+                    p = after
+            row += 1
+
+
+@kernel
+def inlinks_sizes(
+    starts: Array, present: Array, urls: Array, anchors: Array, maps: Array, flag: Bool, length: Array
+) -> None:
+    """The length of the Inlinks record of the rows from starts[i] to starts[i + 1] - 1."""
+    for i in range(len(length)):
+        size = np.int64(4)
+        for row in range(starts[i], starts[i + 1]):
+            if present[row]:
+                url, anchor = np.int64(urls[row, 0]), np.int64(anchors[row, 0])
+                size += vint_size(url) + url + vint_size(anchor) + anchor
+                if flag:
+                    size += 1 + np.int64(maps[row, 0])
+        length[i] = size
+
+
+@kernel
+def write_inlinks(
+    buf: Array,
+    at: Array,
+    starts: Array,
+    present: Array,
+    urls: Array,
+    url_addresses: Array,
+    anchors: Array,
+    anchor_addresses: Array,
+    maps: Array,
+    map_addresses: Array,
+    flag: Bool,
+) -> None:
+    """Write the Inlinks records to the offsets `at` of `buf`."""
+    target = np.int64(buf.ctypes.data)
+    for i in range(len(at)):
+        p = at[i] + 4
+        links = 0
+        for row in range(starts[i], starts[i + 1]):
+            if not present[row]:
+                continue
+            links += 1
+            size = np.int64(urls[row, 0])
+            p = put_vint(buf, p, size)
+            copy_bytes(target + p, string_at(urls, url_addresses, row), size)
+            p += size
+            size = np.int64(anchors[row, 0])
+            p = put_vint(buf, p, size)
+            copy_bytes(target + p, string_at(anchors, anchor_addresses, row), size)
+            p += size
+            if flag:
+                size = np.int64(maps[row, 0])
+                buf[p] = size > 0
+                copy_bytes(target + p + 1, string_at(maps, map_addresses, row), size)
+                p += 1 + size
+        put_int(buf, at[i], links)
