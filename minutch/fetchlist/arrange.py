@@ -1,0 +1,103 @@
+"""The order of entries inside generate: best first while selecting, by a hash of the URL in the fetch list. No I/O.
+
+Both orders are sorts of a MapReduce job: equal values come in the order that Hadoop leaves them in
+(`tables.hadooporder`), which decides who gets the last places. Hash codes are taken from the end of the serialized URL
+to its start, so that pages of one host lie scattered over the list.
+
+    hash = 1; for each byte of VInt length and URL, the last one first: hash = 31 * hash + signed byte, in 32 bits
+
+Matched: org.apache.nutch.crawl.Generator, DecreasingFloatComparator and HashComparator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from minutch.formats.javaio import encode_vlong
+from minutch.tables.hadooporder import map_order, merge_order
+
+Ints = NDArray[np.int64]
+
+_DATUM: Final = 29  # bytes of a CrawlDatum without signature and metadata
+_SEGMENT_NUMBER: Final = 4
+_FLOAT: Final = 4
+_GENERATE_TIME: Final = 16  # bytes of `_ngt_` in a map with other entries
+_LONE_GENERATE_TIME: Final = 21  # and of a map of its own
+_END_OF_OUTPUT: Final = 2
+
+
+def shuffle_order(keys: Ints, tasks: Sequence[int], parts: Ints, reducers: int, sizes: Ints) -> list[Ints]:
+    """For each of `reducers` the rows that it gets, in the order in which it gets them.
+
+    Rows stand in the order of the map tasks, task after task; `tasks` has the number of rows of each. `keys` are what
+    is sorted by, `parts` the reducer of each row, `sizes` the bytes of each record in a map task's output.
+    """
+    outputs: list[list[Ints]] = [[] for _ in range(reducers)]
+    start = 0
+    for count in tasks:
+        rows = start + map_order(keys[start : start + count], parts[start : start + count])
+        bounds = np.searchsorted(parts[rows], np.arange(reducers + 1))
+        for reducer in range(reducers):
+            outputs[reducer].append(rows[bounds[reducer] : bounds[reducer + 1]])
+        start += count
+    return [_merged(keys, sizes, segments) for segments in outputs]
+
+
+def _merged(keys: Ints, sizes: Ints, segments: list[Ints]) -> Ints:
+    present = [rows for rows in segments if len(rows)]
+    if len(present) < 2:
+        return present[0] if present else np.empty(0, dtype=np.int64)
+    lengths = [int(sizes[rows].sum()) + _END_OF_OUTPUT for rows in present]
+    order = merge_order([keys[rows] for rows in present], lengths)
+    starts = np.cumsum([0, *map(len, present)])
+    merged: Ints = np.concatenate(present)[starts[order[:, 0]] + order[:, 1]]
+    return merged
+
+
+def selector_sizes(entries: pl.DataFrame) -> Ints:
+    """Bytes of each entry in the output of the selecting map task: its sort value, URL, datum and segment number."""
+    return _record_sizes(entries, _FLOAT)
+
+
+def inverse_sizes(entries: pl.DataFrame) -> Ints:
+    """The same in the job that makes the fetch list, where the key is the URL."""
+    url = entries["key"].bin.size().cast(pl.Int64).to_numpy()
+    return _record_sizes(entries, url + _vint_sizes(url))
+
+
+def _record_sizes(entries: pl.DataFrame, key: Ints | int) -> Ints:
+    url = entries["key"].bin.size().cast(pl.Int64).to_numpy()
+    signature = entries["signature"].bin.size().fill_null(0).cast(pl.Int64).to_numpy()
+    metadata = entries["metadata"].bin.size().cast(pl.Int64) + _GENERATE_TIME
+    value = url + _vint_sizes(url) + _DATUM + signature + _SEGMENT_NUMBER
+    value += metadata.fill_null(_LONE_GENERATE_TIME).to_numpy()
+    sizes: Ints = key + _vint_sizes(np.asarray(key)) + value + _vint_sizes(value)
+    return sizes
+
+
+def _vint_sizes(values: NDArray[np.int64]) -> Ints:
+    """Bytes of a VInt of each (positive) value."""
+    sizes: Ints = np.where(values < 128, 1, np.where(values < 1 << 8, 2, np.where(values < 1 << 16, 3, 4)))
+    return sizes
+
+
+def url_hashes(keys: pl.Series) -> Ints:
+    """The hash code of each URL (Binary) that a fetch list is sorted by."""
+    serialized = [encode_vlong(len(key)) + key for key in keys]
+    lengths = np.fromiter(map(len, serialized), dtype=np.int64, count=len(serialized))
+    data = np.frombuffer(b"".join(serialized), dtype=np.int8)
+    longest_first = np.argsort(-lengths, kind="stable")
+    last = (np.cumsum(lengths) - 1)[longest_first]
+    hashes = np.ones(len(serialized), dtype=np.int32)
+    sorted_lengths = -lengths[longest_first]
+    for step in range(int(lengths.max(initial=0))):
+        active = int(np.searchsorted(sorted_lengths, -step, side="left"))
+        hashes[:active] = hashes[:active] * np.int32(31) + data[last[:active] - step]
+    result = np.empty(len(serialized), dtype=np.int64)
+    result[longest_first] = hashes
+    return result
