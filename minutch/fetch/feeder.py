@@ -1,0 +1,97 @@
+"""Brings the fetch list into the queues, a few items per thread at a time.
+
+Matches org.apache.nutch.fetcher.QueueFeeder: fetcher.filter.urls, fetcher.normalize.urls (scope default) and
+fetcher.queue.depth.multiplier. Every listed URL is handed to the queues or back with the reason why not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from minutch.errors import StoreError, UrlError
+from minutch.fetch.hosts import QueueKey
+from minutch.fetch.ledger import Outcome
+from minutch.fetch.queues import FetchItem
+from minutch.formats.javaio import DataInput
+from minutch.formats.sequencefile import SequenceFileReader
+from minutch.records.crawldatum import CrawlDatum
+
+log = logging.getLogger(__name__)
+
+Change = Callable[[str], str | None]
+
+
+def generate_files(segment: Path) -> list[Path]:
+    """The parts of crawl_generate, in order of name. Raises StoreError if there are none."""
+    folder = segment / "crawl_generate"
+    files = sorted(path for path in folder.glob("part-*") if path.is_file())
+    if not files:
+        raise StoreError(f"{segment}: no fetch list: {folder} has no part files")
+    return files
+
+
+def fetch_list(files: Iterable[Path]) -> Iterator[tuple[str, CrawlDatum]]:
+    """All entries of a fetch list."""
+    for path in files:
+        with SequenceFileReader(path) as reader:
+            for key, value in reader:
+                yield DataInput(key).read_text(), CrawlDatum.from_bytes(value)
+
+
+class Feeder:
+    """Items of the fetch list one by one, without those that an earlier run of the same fetch settled."""
+
+    def __init__(
+        self,
+        entries: Iterable[tuple[str, CrawlDatum]],
+        key: QueueKey,
+        *,
+        settled: Counter[str] | None = None,
+        normalize: Change | None = None,
+        keep: Change | None = None,
+        mine: Callable[[str], bool] = lambda queue_id: True,
+    ) -> None:
+        """`mine` says whether this process fetches a queue; what belongs to others is passed over."""
+        self._entries = iter(entries)
+        self._key = key
+        self._settled = settled if settled is not None else Counter()
+        self._normalize = normalize
+        self._keep = keep
+        self._mine = mine
+        self.done = False
+        self.total = 0
+        """Listed URLs that this process is responsible for, settled ones included."""
+
+    def next(self) -> FetchItem | tuple[str, CrawlDatum, Outcome] | None:
+        """The next item; a URL that can't be fetched with its outcome; None at the end (`done`)."""
+        for listed, datum in self._entries:
+            url = self._change(listed)
+            queue_id = None if url is None else self._key(url)
+            if not self._mine(queue_id or listed):
+                continue
+            self.total += 1
+            if self._settled.get(listed, 0) > 0:
+                self._settled[listed] -= 1
+                continue
+            if url is None:
+                return listed, datum, Outcome.SKIPPED_FILTERED
+            if queue_id is None:
+                return listed, datum, Outcome.SKIPPED_INVALID
+            return FetchItem(url, datum, queue_id, listed)
+        self.done = True
+        return None
+
+    def _change(self, url: str) -> str | None:
+        result: str | None = url
+        try:
+            if self._normalize is not None:
+                result = self._normalize(url)
+            if self._keep is not None and result is not None:
+                result = self._keep(result)
+        except UrlError as exc:
+            log.warning("skipping %s: %s", url, exc)
+            return None
+        return result

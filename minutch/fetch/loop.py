@@ -1,0 +1,412 @@
+"""The fetch loop: as many chains at a time as there are threads, on one asyncio event loop.
+
+`_pump` starts chains as long as the queues yield; it runs when a chain ends and when the next queue wakes up, so
+nothing polls. Once a second `_tick` looks after limits: time, throughput, bandwidth, whatever hangs.
+
+Matches org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from minutch.clock import Clock
+from minutch.errors import MinutchError, StoreError
+from minutch.fetch.chain import FAILED, Chain, ChainRunner, pack_follow
+from minutch.fetch.feeder import Feeder
+from minutch.fetch.ledger import Ledger, Outcome
+from minutch.fetch.log import FetchLog, Frame, Part
+from minutch.fetch.pressure import BandwidthGovernor, ThroughputGuard
+from minutch.fetch.queues import FetchItem, FetchQueues, QueuingStatus
+from minutch.fetch.recorder import ParsedPage, Recorder
+from minutch.fetch.settings import FetchSettings
+from minutch.fetch.stats import FetchStats
+from minutch.records import protocolstatus
+from minutch.records.protocolstatus import ProtocolStatus
+
+log = logging.getLogger(__name__)
+
+TICK: Final = 1.0
+"""Seconds between two looks at the limits."""
+SYNC_EVERY: Final = 0.25
+"""Seconds between two syncs of the log to the medium."""
+SHORTEST_WAIT: Final = 0.001
+"""Seconds; a timer is never set shorter."""
+
+_REASONS: Final = {
+    Outcome.SKIPPED_TIMELIMIT: "the time limit was reached",
+    Outcome.SKIPPED_EXCEPTIONS: "too many exceptions in the queue",
+    Outcome.SKIPPED_THROUGHPUT: "the fetch was too slow",
+    Outcome.SKIPPED_TIMEOUT: "nothing moved any more",
+    Outcome.SKIPPED_FILTERED: "filtered",
+    Outcome.SKIPPED_INVALID: "no queue for this URL",
+    Outcome.SKIPPED_INTERRUPTED: "the fetch was interrupted",
+    Outcome.DEFERRED: "the host asked to come back later",
+}
+_EVENTS: Final = {
+    Outcome.SKIPPED_TIMELIMIT: "hit_by_timelimit_total",
+    Outcome.SKIPPED_EXCEPTIONS: "above_exception_threshold_total",
+    Outcome.SKIPPED_THROUGHPUT: "hit_by_throughput_threshold_total",
+    Outcome.SKIPPED_TIMEOUT: "hit_by_timeout_total",
+    Outcome.SKIPPED_FILTERED: "filtered_total",
+}
+
+
+@dataclass(slots=True)
+class _Running:
+    """A chain in flight and when its current request began (ms)."""
+
+    chain: Chain
+    since: int
+    hung: bool = False
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What the status line shows; rates are per second."""
+
+    active: int
+    threads: int
+    waiting: int
+    queues: int
+    blocked: int
+    pages: int
+    errors: int
+    bytes: int
+    pages_last_second: int
+    bytes_last_second: int
+    seconds: float
+    longest_rest: float
+    done: int
+    total: int | None
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What the loop tells others; each may be left out."""
+
+    tick: Callable[[Snapshot], None] = lambda snapshot: None
+    publish: Callable[[str, str, dict[str, object]], None] = lambda kind, url, data: None
+    parsed: Callable[[Chain, ParsedPage], list[FetchItem]] = lambda chain, page: []
+    hand_over: Callable[[FetchItem], bool] = lambda item: False
+    busy_until: Callable[[str, int], None] = lambda queue_id, time: None
+    settled: Callable[[Frame], None] = lambda frame: None
+    nothing_to_do: Callable[[], bool] = lambda: True
+    """Asked when all is done: False if more items may come from elsewhere."""
+
+
+@dataclass(slots=True)
+class FetchLoop:
+    """Runs one fetch, or one process's share of it, to its end."""
+
+    settings: FetchSettings
+    clock: Clock
+    queues: FetchQueues
+    feeder: Feeder
+    recorder: Recorder
+    log: FetchLog
+    ledger: Ledger
+    stats: FetchStats
+    hooks: Hooks = field(default_factory=Hooks)
+    total: int | None = None
+    """Listed URLs altogether, if known; for the time left."""
+    runner: ChainRunner = field(init=False)
+    _threads: int = field(init=False, default=1)
+    _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
+    _stopping: Outcome | None = field(init=False, default=None)
+    _end: asyncio.Future[None] = field(init=False)
+    _timer: asyncio.TimerHandle | None = field(init=False, default=None)
+    _timer_due: int = field(init=False, default=0)
+    _started: float = field(init=False, default=0.0)
+    _last_start: int = field(init=False, default=0)
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Fetch everything. Raises StoreError if the log can't be written; what is logged stays."""
+        loop = asyncio.get_running_loop()
+        self._end = loop.create_future()
+        self._started = self.clock.monotonic()
+        self._last_start = self.clock.now()
+        self._threads = self.settings.threads
+        helpers = [loop.create_task(self._watch()), loop.create_task(self._sync())]
+        try:
+            self._pump()
+            await self._end
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            for task in [*helpers, *self._running]:
+                task.cancel()
+            await asyncio.gather(*helpers, *self._running, return_exceptions=True)
+
+    def stop(self, outcome: Outcome = Outcome.SKIPPED_INTERRUPTED) -> None:
+        """Begin nothing new; what is in flight is finished, the rest ends with `outcome`."""
+        if self._stopping is None:
+            self._stopping = outcome
+            self._drop_waiting(outcome)
+            self._pump()
+
+    @property
+    def stopping(self) -> bool:
+        """No new chains are begun."""
+        return self._stopping is not None
+
+    def _pump(self) -> None:
+        if self._end.done():
+            return
+        try:
+            now = self.clock.now()
+            self._feed(now)
+            while len(self._running) < self._allowed() and (item := self.queues.take(now)) is not None:
+                self._start(item, now)
+            if self._is_done():
+                self._end.set_result(None)
+            else:
+                self._set_timer(now)
+        except MinutchError as exc:
+            self._abort(exc)
+
+    def add(self, item: FetchItem) -> None:
+        """Queue an item that comes from elsewhere (a followed link, another process)."""
+        if self.queues.add(item, self.clock.now()) is not QueuingStatus.SUCCESSFULLY_QUEUED:
+            self.purged([item], Outcome.SKIPPED_EXCEPTIONS, _REASONS[Outcome.SKIPPED_EXCEPTIONS])
+
+    def wake(self) -> None:
+        """Look again for something to do."""
+        self._pump()
+
+    def _abort(self, error: BaseException) -> None:
+        if not self._end.done():
+            self._end.set_exception(error)
+
+    def _is_done(self) -> bool:
+        return self.feeder.done and not self.queues.size and not self._running and self.hooks.nothing_to_do()
+
+    def _allowed(self) -> int:
+        """Threads that may run now: one more every fetcher.threads.start.delay ms at the beginning."""
+        delay = self.settings.start_delay
+        if delay <= 0:
+            return self._threads
+        elapsed = (self.clock.monotonic() - self._started) * 1000
+        return min(self._threads, 1 + int(elapsed / delay))
+
+    def _feed(self, now: int) -> None:
+        depth = self.settings.queue_depth
+        while not self.feeder.done and (self._stopping is not None or self.queues.size < depth):
+            found = self.feeder.next()
+            if found is None:
+                self.queues.feeding = False
+            elif isinstance(found, tuple):
+                self._skip(FetchItem(found[0], found[1], "", found[0]), found[2])
+            else:
+                outcome = self._queue(found, now)
+                if outcome is not None:
+                    self._skip(found, outcome)
+
+    def _queue(self, item: FetchItem, now: int) -> Outcome | None:
+        """None if the item is queued, else how it ends."""
+        if self._stopping is not None:
+            return self._stopping
+        if self.queues.time_limit_exceeded(now):
+            return Outcome.SKIPPED_TIMELIMIT
+        if self.queues.add(item, now) is QueuingStatus.SUCCESSFULLY_QUEUED:
+            return None
+        return Outcome.SKIPPED_EXCEPTIONS
+
+    def _start(self, item: FetchItem, now: int) -> None:
+        chain = Chain.of(item)
+        self._last_start = now
+        task = asyncio.get_running_loop().create_task(self._run(chain))
+        self._running[task] = _Running(chain, now)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._abort(error)
+        self._pump()
+
+    async def _run(self, chain: Chain) -> None:
+        try:
+            await self.runner.run(chain)
+        except asyncio.CancelledError:
+            running = self._running.get(asyncio.current_task())  # type: ignore[arg-type]
+            if running is None or not running.hung:
+                raise
+            self.runner.fail(chain, _timeout(self.settings.hung_after))
+        except StoreError:
+            raise
+        except Exception as exc:
+            log.exception("fetch of %s failed with: %s", chain.item.url, exc)
+            self.runner.fail(chain, FAILED)
+        self._settle(chain)
+
+    def _settle(self, chain: Chain) -> None:
+        if chain.put_back and not chain.redirects:
+            return
+        self._write(chain.frame)
+
+    def _write(self, frame: Frame) -> None:
+        self.log.append(frame)
+        if frame.listed:
+            self.ledger.settle(frame.outcome, len(frame.listed))
+        elif frame.outcome is Outcome.FOLLOWED:
+            self.ledger.settle(Outcome.FOLLOWED)
+        self.hooks.settled(frame)
+
+    # -- what chains ask for (Handover) ------------------------------------------------------------------------
+
+    def purged(self, items: list[FetchItem], outcome: Outcome, reason: str) -> None:
+        """Give up items that wait no longer."""
+        for item in items:
+            self._skip(item, outcome, reason)
+
+    def parsed(self, chain: Chain, page: ParsedPage) -> None:
+        """Queue the links of a parsed page that are to be followed now."""
+        for item in self.hooks.parsed(chain, page):
+            chain.frame.add(Part.FOLLOW, item.url, pack_follow(item))
+            if not self.hooks.hand_over(item):
+                self.add(item)
+
+    def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
+        """Pass an event on."""
+        self.hooks.publish(kind, url, data)
+
+    def hand_over(self, chain: Chain, item: FetchItem) -> bool:
+        """Give a redirect's target to the process that owns its host."""
+        target = FetchItem(item.url, item.datum, item.queue_id, None, item.depth, chain.redirects + 1)
+        if not self.hooks.hand_over(target):
+            return False
+        chain.frame.add(Part.FOLLOW, target.url, pack_follow(target))
+        return True
+
+    def busy_until(self, queue_id: str, time: int, now: int) -> None:
+        """Let a queue rest; if that takes longer than anybody waits, give it up."""
+        self.hooks.busy_until(queue_id, time)
+        self.queues.rest_until(queue_id, time, now)
+        if time - now > self.settings.hung_after:
+            self.purged(self.queues.drop(queue_id), Outcome.DEFERRED, _REASONS[Outcome.DEFERRED])
+
+    def _skip(self, item: FetchItem, outcome: Outcome, reason: str | None = None) -> None:
+        frame = Frame(outcome, [] if item.listed is None else [item.listed])
+        if item.listed is None:
+            frame.outcome = Outcome.FOLLOWED
+        url = item.url if item.listed is None else item.listed
+        self.recorder.skipped(frame, url, item.datum, reason or _REASONS[outcome], self.clock.now())
+        if outcome in _EVENTS and reason is None:
+            self.stats.events[_EVENTS[outcome]] += 1
+        self._write(frame)
+
+    def _drop_waiting(self, outcome: Outcome) -> None:
+        dropped = self.queues.drop_all()
+        if dropped:
+            log.warning("%s: dropping %d queued URLs", _REASONS[outcome], len(dropped))
+        for item in dropped:
+            self._skip(item, outcome)
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def _set_timer(self, now: int) -> None:
+        """Wake up when the next queue does, or the next thread may start."""
+        allowed = self._allowed()
+        if len(self._running) >= self._threads:
+            return
+        due = self.queues.next_ready()
+        if due is None:
+            return
+        if len(self._running) >= allowed:
+            due = max(due, now + self.settings.start_delay)
+        if self._timer is not None:
+            if now < self._timer_due <= due:
+                return
+            self._timer.cancel()
+        wait = max((due - now) / 1000, SHORTEST_WAIT)
+        self._timer_due = due
+        self._timer = asyncio.get_running_loop().call_later(wait, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._pump()
+
+    async def _sync(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SYNC_EVERY)
+            try:
+                await loop.run_in_executor(None, self.log.sync)
+            except OSError as exc:
+                self._abort(StoreError(f"{self.log.path}: can't sync the fetch log: {exc.strerror}"))
+
+    async def _watch(self) -> None:
+        guard = ThroughputGuard(self.settings.pressure)
+        governor = BandwidthGovernor(self.settings.pressure)
+        pages, size = 0, 0
+        while True:
+            await asyncio.sleep(TICK)
+            stats = self.stats
+            snapshot = self.snapshot(stats.pages - pages, stats.bytes - size)
+            pages, size = stats.pages, stats.bytes
+            try:
+                self.tick(snapshot, guard, governor)
+            except MinutchError as exc:
+                self._abort(exc)
+
+    def tick(self, snapshot: Snapshot, guard: ThroughputGuard, governor: BandwidthGovernor) -> None:
+        """The once-a-second look at all limits."""
+        now = self.clock.now()
+        self.hooks.tick(snapshot)
+        if guard.too_slow(snapshot.pages_last_second, now):
+            self.stop(Outcome.SKIPPED_THROUGHPUT)
+        if self.queues.time_limit_exceeded(now):
+            self.stop(Outcome.SKIPPED_TIMELIMIT)
+        places = len(self.queues.queues) * self.settings.queues.max_threads
+        change = governor.adjust(self.stats.bytes, len(self._running), self._threads, places)
+        if change:
+            self._threads = max(1, self._threads + change)
+            log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._threads)
+        self._look_for_hung(now)
+        self._pump()
+
+    def _look_for_hung(self, now: int) -> None:
+        limit = self.settings.hung_after
+        for task, running in list(self._running.items()):
+            if now - running.since > limit and not running.hung:
+                running.hung = True
+                self.stats.events["hung_threads_total"] += 1
+                log.warning("fetch of %s hangs for %d ms: given up", running.chain.item.url, now - running.since)
+                task.cancel()
+        idle = not self._running and self.queues.size and now - self._last_start > limit
+        if idle and not self.queues.resting_on_purpose():
+            log.warning("no new request for %d ms", now - self._last_start)
+            self.stop(Outcome.SKIPPED_TIMEOUT)
+
+    def snapshot(self, pages: int = 0, size: int = 0) -> Snapshot:
+        """The state of the fetch; `pages` and `size` are those of the last second."""
+        queues, stats = self.queues, self.stats
+        return Snapshot(
+            active=len(self._running),
+            threads=self._threads,
+            waiting=queues.size,
+            queues=len(queues.queues),
+            blocked=len(queues.blocked),
+            pages=stats.pages,
+            errors=stats.errors,
+            bytes=stats.bytes,
+            pages_last_second=pages,
+            bytes_last_second=size,
+            seconds=self.clock.monotonic() - self._started,
+            longest_rest=queues.oldest_rest(self.clock.now()) / 1000,
+            done=self.ledger.settled,
+            total=self.total,
+        )
+
+
+def _timeout(milliseconds: int) -> ProtocolStatus:
+    return ProtocolStatus(
+        protocolstatus.EXCEPTION, [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"]
+    )

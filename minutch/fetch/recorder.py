@@ -1,0 +1,177 @@
+"""Makes the records that a fetched page leaves in the segment: crawl_fetch, content, and what parsing adds.
+
+Matches org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to one page here, while
+in Nutch all successes share one object and with it the last modified time of whichever page had one.
+
+A URL that was not asked for (time limit, purged queue, deferral, …) gets a record too: status `linked` with score 0
+and `_pst_` notfetching(20) and the reason. Nutch writes none, so such URLs vanish without a trace; its updatedb, like
+ours, leaves a known URL as it was for that record. `fetcher.record.skipped=false` restores Nutch's way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from minutch.errors import MinutchError
+from minutch.fetch.log import Frame, Part
+from minutch.fetch.outcome import skipped_status
+from minutch.fetch.settings import FetchSettings
+from minutch.formats.writables import Text
+from minutch.plugin.points import ScoringFilter
+from minutch.records import crawldatum as status
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import CONTENT_TYPE_KEY, FETCH_STATUS_KEY, PROTO_STATUS_KEY, SEGMENT_NAME_KEY
+from minutch.records.parsestatus import ParseStatus
+from minutch.records.protocolstatus import ProtocolStatus
+
+log = logging.getLogger(__name__)
+
+PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
+CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
+TRUNCATED_KEY: Final = "http.content.truncated"
+
+
+@dataclass(slots=True)
+class ParsedPage:
+    """What parsing made of one page: records for the segment, and what the fetcher itself needs to know."""
+
+    entries: list[tuple[Part, str, bytes]] = field(default_factory=list)
+    status: ParseStatus | None = None
+    """Status of the page itself; None if it was not parsed."""
+    signature: bytes | None = None
+    outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Parsed URLs with their outlinks as stored."""
+    events: list[dict[str, object]] = field(default_factory=list)
+
+
+class PageParser(Protocol):
+    """Parses a page while it is fetched (fetcher.parse=true)."""
+
+    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage | None:
+        """The parsed page; None if there was nothing that could parse it."""
+
+
+class Scoring(Protocol):
+    """The part of the scoring filters that a fetch needs."""
+
+    def initial_score(self, url: str, datum: CrawlDatum) -> None: ...
+
+    def pass_score_before_parsing(self, url: str, datum: CrawlDatum, content: Content) -> None: ...
+
+
+class NoScoring(ScoringFilter):
+    """Scoring that leaves everything as it is; for tests and plain tools."""
+
+    def __init__(self) -> None:
+        pass
+
+
+class Recorder:
+    """Turns fetched pages into records in a frame of the fetch log."""
+
+    def __init__(
+        self,
+        segment_name: str,
+        settings: FetchSettings,
+        scoring: Scoring,
+        *,
+        content_type: Callable[[str, str, bytes], str | None],
+        signature: Callable[[Content], bytes],
+        parser: PageParser | None = None,
+        is_truncated: Callable[[Content], bool] = lambda content: False,
+    ) -> None:
+        """`content_type(declared, url, data)` is the type to store, `signature` that of an unparsed page."""
+        self._segment_name = segment_name
+        self._settings = settings
+        self._scoring = scoring
+        self._content_type = content_type
+        self._signature = signature
+        self._parser = parser
+        self._is_truncated = is_truncated
+
+    def page(
+        self,
+        frame: Frame,
+        url: str,
+        datum: CrawlDatum,
+        content: Content | None,
+        protocol_status: ProtocolStatus | None,
+        fetch_status: int,
+        now: int,
+    ) -> ParsedPage | None:
+        """Record one URL; changes `datum` as Nutch does. Returns what parsing found, if the page was parsed."""
+        datum.status = fetch_status
+        datum.fetch_time = now
+        if protocol_status is not None:
+            datum.metadata[PROTO_STATUS] = protocol_status
+        parsed = None if content is None else self._prepare(url, datum, content, fetch_status)
+        frame.add(Part.FETCH, url, datum.to_bytes())
+        if content is not None and self._settings.store_content:
+            frame.add(Part.CONTENT, url, content.to_bytes())
+        if parsed is not None:
+            for part, key, value in parsed.entries:
+                frame.add(part, key, value)
+        return parsed
+
+    def _prepare(self, url: str, datum: CrawlDatum, content: Content, fetch_status: int) -> ParsedPage | None:
+        content_type = self._content_type(content.content_type, content.url, content.content)
+        content.content_type = content_type or ""
+        if content_type is not None:
+            datum.metadata[CONTENT_TYPE] = Text(content_type)
+        content.metadata.set(SEGMENT_NAME_KEY, self._segment_name)
+        try:
+            self._scoring.pass_score_before_parsing(url, datum, content)
+        except MinutchError as exc:
+            log.warning("can't pass the score of %s on: %s", url, exc)
+        parsed = None
+        if fetch_status == status.STATUS_FETCH_SUCCESS:
+            parsed = self._parse(url, content, datum)
+            if parsed is None and (self._parser is not None or self._settings.signature):
+                datum.signature = self._signature(content)
+            if parsed is None and self._parser is not None and self._settings.delete_failed_parse:
+                datum.status = fetch_status = status.STATUS_PARSE_FAILED
+        content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
+        return parsed
+
+    def _parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage | None:
+        if self._parser is None or (self._settings.skip_truncated and self._is_truncated(content)):
+            return None
+        try:
+            parsed = self._parser.parse(url, content, datum)
+        except MinutchError as exc:
+            log.warning("can't parse %s: %s", url, exc)
+            return None
+        if parsed is not None and parsed.signature is not None:
+            datum.signature = parsed.signature
+        return parsed
+
+    def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:
+        """Record a redirect's target that is left for a later round."""
+        try:
+            self._scoring.initial_score(url, datum)
+        except MinutchError as exc:
+            log.error("can't score %s: %s", url, exc)
+        self.page(frame, url, datum, None, None, status.STATUS_LINKED, now)
+
+    def initial_score(self, url: str, datum: CrawlDatum) -> None:
+        """Score a redirect's target that is fetched now."""
+        try:
+            self._scoring.initial_score(url, datum)
+        except MinutchError as exc:
+            log.error("can't score %s: %s", url, exc)
+
+    def skipped(self, frame: Frame, url: str, datum: CrawlDatum, reason: str, now: int) -> None:
+        """Record a URL that was not asked for, so that updatedb leaves it as it is."""
+        if self._settings.record_skipped:
+            datum.score = 0.0
+            self.page(frame, url, datum, None, skipped_status(reason), status.STATUS_LINKED, now)
+
+    def robots_txt(self, frame: Frame, contents: list[Content]) -> None:
+        """Store robots.txt files that were fetched (fetcher.store.robotstxt)."""
+        for content in contents:
+            content.content_type = self._content_type(content.content_type, content.url, content.content) or ""
+            frame.add(Part.CONTENT, content.url, content.to_bytes())

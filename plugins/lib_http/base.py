@@ -1,0 +1,332 @@
+"""HTTP for a crawler: one request as Nutch words it, and the answer as Nutch's records keep it.
+
+Followed: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line, headers, bodies
+that break off) and OkHttpResponse (marking of truncated content). The request and the response are httpx's, through
+any httpx.AsyncBaseTransport.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, UrlError
+from minutch.formats.writables import IntWritable, Text
+from minutch.plugin.points import Protocol, ProtocolOutput
+from minutch.records import protocolstatus as codes
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import (
+    CONTENT_FETCH_TIME_KEY,
+    IP_ADDRESS_KEY,
+    PROTOCOL_VERSIONS_KEY,
+    REQUEST_KEY,
+    RESPONSE_CODE_KEY,
+    RESPONSE_HEADERS_KEY,
+    RESPONSE_TIME_KEY,
+    Metadata,
+)
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.urls.parts import Url, parse
+from minutch.urls.robots import RobotRules
+
+from .addresses import AddressRules
+from .curltransport import BodyStream, CurlTransport
+from .dates import format_date, parse_date
+from .decoding import decode
+from .failures import UnknownHost, java_text
+from .headers import SpellCheckedMetadata, put_line, unfold
+from .settings import HttpSettings
+
+log = logging.getLogger(__name__)
+
+TRUNCATED_KEY: Final = "http.content.truncated"
+TRUNCATED_REASON_KEY: Final = "http.content.truncated.reason"
+CIPHER_SUITES_KEY: Final = "_cipher_suites_"
+TLS_VERDICT_KEY: Final = "_tls_verdict_"
+ETAG_KEY: Final = Text("ETag")
+"""Key in a datum's metadata under which an entity tag comes in, for If-None-Match."""
+
+_RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
+_RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
+_COOKIE: Final = Text("Cookie")
+_OK: Final = 200
+_NOT_MODIFIED: Final = 304
+_FIRST_REDIRECT: Final = 300
+_LAST_REDIRECT: Final = 399
+
+_REDIRECTS: Final = {
+    302: codes.TEMP_MOVED,
+    303: codes.TEMP_MOVED,
+    304: codes.NOTMODIFIED,
+    307: codes.TEMP_MOVED,
+}
+"""What a status from 300 to 399 means; the others are permanent."""
+
+_ERRORS: Final[Mapping[int, tuple[int, str]]] = {
+    400: (codes.GONE, "{url}"),
+    401: (codes.ACCESS_DENIED, "Authentication required: {given}"),
+    404: (codes.NOTFOUND, "{url}"),
+    410: (codes.GONE, "Http: {code} url={url}"),
+}
+_OTHER: Final = (codes.EXCEPTION, "Http code={code}, url={url}")
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came back: status code, content (decoded) and metadata."""
+
+    code: int
+    body: bytes
+    metadata: Metadata
+
+    def header(self, name: str) -> str | None:
+        return self.metadata.first(name)
+
+
+class HttpBase(Protocol):
+    """Base of the HTTP protocol plugins."""
+
+    schemes = ("http", "https")
+
+    def __init__(
+        self,
+        conf: Configuration,
+        parameters: Mapping[str, str],
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """`transport` replaces the one that `http.transport` selects; for tests."""
+        super().__init__(conf, parameters)
+        self.settings = HttpSettings.from_conf(conf)
+        self.transport = transport or make_transport(self.settings, AddressRules.from_conf(conf))
+        self._fixed = self._fixed_headers()
+        from .robotstxt import RobotsStore
+
+        self.robots = RobotsStore.from_conf(conf, self.fetch)
+
+    # -- the extension point -----------------------------------------------------------------------------------
+
+    async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
+        """Fetch one page (HttpBase.getProtocolOutput)."""
+        try:
+            parsed = parse(url)
+            started = time.monotonic()
+            answer = await self.fetch(parsed, datum)
+            if self.settings.store_response_time:
+                datum.metadata[_RESPONSE_TIME] = IntWritable(round((time.monotonic() - started) * 1000))
+            datum.metadata[_RESPONSE_CODE] = Text(str(answer.code))
+            text = str(parsed)
+            content = Content(text, text, answer.body, answer.header("Content-Type") or "", answer.metadata)
+            return ProtocolOutput(content, _status(answer, parsed, url))
+        except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
+            text = _error_text(exc, url)
+            log.debug("can't fetch %s: %s", url, text)
+            return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [text]))
+
+    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
+        """The rules for a URL, from memory, from disk or from its host."""
+        return await self.robots.rules(url, robots_content)
+
+    async def close(self) -> None:
+        """Close all connections and save what the robots cache has learnt."""
+        self.robots.close()
+        await self.transport.aclose()
+
+    # -- request -----------------------------------------------------------------------------------------------
+
+    def _fixed_headers(self) -> list[tuple[bytes, bytes]]:
+        settings = self.settings
+        named = (
+            ("Accept-Language", settings.accept_language),
+            ("Accept-Charset", settings.accept_charset),
+            ("Accept", settings.accept),
+        )
+        return [(name.encode(), value.encode()) for name, value in named if value]
+
+    def request_headers(self, url: Url, datum: CrawlDatum) -> list[tuple[bytes, bytes]]:
+        """All headers of a request in Nutch's order."""
+        settings = self.settings
+        port = "" if url.port == -1 else f":{url.port}"
+        headers = [
+            (b"Host", f"{url.host}{port}".encode()),
+            (b"Accept-Encoding", settings.accept_encoding.encode()),
+            (b"User-Agent", settings.user_agent().encode()),
+            *self._fixed,
+        ]
+        if settings.send_cookies:
+            cookie = datum.metadata.get(_COOKIE)
+            text = settings.cookie_for(url) if cookie is None else str(cookie)
+            if text is not None:
+                headers.append((b"Cookie", text.encode()))
+        if settings.if_modified_since and datum.modified_time > 0:
+            headers.append((b"If-Modified-Since", format_date(datum.modified_time).encode()))
+            etag = datum.metadata.get(ETAG_KEY)
+            if etag is not None:
+                headers.append((b"If-None-Match", str(etag).encode("latin-1", "replace")))
+        return headers
+
+    async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
+        """One request. Raises httpx.TransportError if there is no answer, or no use in it."""
+        if not url.host.isascii() or not url.host:
+            raise UnknownHost(url.host)
+        limit = self.settings.content_limit if content_limit is None else content_limit
+        target = url.file if url.file.startswith("/") else "/" + url.file
+        headers = self.request_headers(url, datum)
+        request = httpx.Request(
+            "GET",
+            _request_url(url, target),
+            headers=headers,
+            extensions={
+                "target": target.encode("utf-8", "surrogateescape"),
+                "content_limit": limit,
+                "proxy": self.settings.proxy.proxy_for(url.host),
+                "timeout": _timeouts(self.settings.timeout),
+            },
+        )
+        metadata = SpellCheckedMetadata()
+        if self.settings.store_request:
+            metadata.add(REQUEST_KEY, self._request_text(target, headers))
+        metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
+        response = await self.transport.handle_async_request(request)
+        try:
+            return await self._read(response, metadata, limit)
+        finally:
+            await response.aclose()
+
+    def _request_text(self, target: str, headers: list[tuple[bytes, bytes]]) -> str:
+        version = "1.0" if self.settings.http_version == "1.0" else "1.1"
+        lines = [f"{name.decode()}: {value.decode()}\r\n" for name, value in headers]
+        return f"GET {target} HTTP/{version}\r\n{''.join(lines)}\r\n"
+
+    # -- response ----------------------------------------------------------------------------------------------
+
+    async def _read(self, response: httpx.Response, metadata: Metadata, limit: int) -> Answer:
+        lines = list(unfold(response.extensions.get("head") or _head_of(response)))
+        for line in lines[1:]:
+            put_line(metadata, line)
+        for line in unfold(response.extensions.get("trailers", ())):
+            put_line(metadata, line)
+        if self.settings.store_address and "address" in response.extensions:
+            metadata.set(IP_ADDRESS_KEY, response.extensions["address"][0])
+        if self.settings.store_headers:
+            metadata.set(RESPONSE_HEADERS_KEY, "".join(f"{line}\r\n" for line in lines) + "\r\n")
+        if self.settings.store_versions:
+            _put_versions(metadata, response)
+        body, truncated = await self._body(response, metadata, limit)
+        coding = metadata.first("Content-Encoding")
+        if coding is not None and body:
+            body = decode(body, coding, limit if limit < 0 else limit + 1)
+            if 0 <= limit < len(body):
+                body, truncated = body[:limit], "length"
+        if truncated is not None:
+            metadata.set(TRUNCATED_KEY, "true")
+            metadata.set(TRUNCATED_REASON_KEY, truncated)
+        return Answer(response.status_code, body, metadata)
+
+    async def _body(self, response: httpx.Response, metadata: Metadata, limit: int) -> tuple[bytes, str | None]:
+        """The content as it came and why it is not whole, if it is not."""
+        stream = response.stream
+        if isinstance(stream, BodyStream):
+            body: bytes = stream.body
+            error: Exception | None = response.extensions.get("body_error")
+            truncated: str | None = response.extensions.get("truncated")
+        else:
+            body, error, truncated = await _drain(response, limit)
+        if error is None:
+            return body, truncated
+        return self._broken(response.status_code, body, error, metadata)
+
+    def _broken(self, code: int, body: bytes, error: Exception, metadata: Metadata) -> tuple[bytes, str | None]:
+        """Content that broke off: an error page may go without, a page cut off by a plain close is kept as it is."""
+        if self.settings.partial_as_truncated and body:
+            return body, "time" if isinstance(error, httpx.TimeoutException) else "disconnect"
+        if code != _OK:
+            return b"", None
+        chunked = "chunked" in (metadata.first("Transfer-Encoding") or "").lower()
+        if isinstance(error, httpx.RemoteProtocolError) and not chunked:
+            return body, None
+        raise error
+
+
+def make_transport(settings: HttpSettings, addresses: AddressRules) -> httpx.AsyncBaseTransport:
+    """The transport that `http.transport` names: `curl`, or `httpx` (which knows no address rules)."""
+    if settings.transport == "curl":
+        return CurlTransport(settings.curl(), addresses.accepts, settings.content_limit)
+    if settings.transport == "httpx":
+        from .stocktransport import StockTransport
+
+        return StockTransport(settings, addresses)
+    raise ConfigError(f"http.transport: expected curl or httpx, found {settings.transport}")
+
+
+def _timeouts(milliseconds: int) -> dict[str, float]:
+    return dict.fromkeys(("connect", "read", "write", "pool"), milliseconds / 1000)
+
+
+def _request_url(url: Url, target: str) -> httpx.URL:
+    """httpx's form of the URL; where it can't have one, that of the host alone (the target goes along as it is)."""
+    host = f"[{url.host}]" if ":" in url.host and not url.host.startswith("[") else url.host
+    origin = f"{url.protocol}://{host}" + ("" if url.port == -1 else f":{url.port}")
+    try:
+        return httpx.URL(origin + target)
+    except httpx.InvalidURL:
+        return httpx.URL(origin + "/")
+
+
+def _head_of(response: httpx.Response) -> list[bytes]:
+    """Header lines of a response whose transport does not keep them."""
+    version = response.extensions.get("http_version", b"HTTP/1.1")
+    reason = response.extensions.get("reason_phrase", response.reason_phrase.encode("ascii", "replace"))
+    first = b"%s %d %s" % (version, response.status_code, reason)
+    return [first, *(name + b": " + value for name, value in response.headers.raw)]
+
+
+async def _drain(response: httpx.Response, limit: int) -> tuple[bytes, Exception | None, str | None]:
+    """Read a stream up to `limit` bytes: content, the error that ended it, why it is not whole."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async for piece in response.aiter_raw():
+            pieces.append(piece)
+            size += len(piece)
+            if 0 <= limit < size:
+                return b"".join(pieces)[:limit], None, "length"
+    except httpx.TransportError as exc:
+        return b"".join(pieces), exc, None
+    return b"".join(pieces), None, None
+
+
+def _put_versions(metadata: Metadata, response: httpx.Response) -> None:
+    version = response.extensions.get("http_version", b"HTTP/1.1").decode().lower()
+    versions = ["h2" if version == "http/2" else version]
+    tls = response.extensions.get("tls")
+    if tls is not None:
+        versions.append(tls[0])
+        metadata.set(CIPHER_SUITES_KEY, tls[1])
+        metadata.set(TLS_VERDICT_KEY, "verified" if tls[2] else "not checked")
+    metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
+
+
+def _status(answer: Answer, url: Url, given: str) -> ProtocolStatus:
+    """The ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
+    code = answer.code
+    if code == _OK:
+        modified = answer.header("Last-Modified")
+        return ProtocolStatus(codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0)
+    if _FIRST_REDIRECT <= code <= _LAST_REDIRECT:
+        target = parse(answer.header("Location") or "", url)
+        return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [str(target)])
+    status, template = _ERRORS.get(code, _OTHER)
+    return ProtocolStatus(status, [template.format(code=code, url=url, given=given)])
+
+
+def _error_text(error: Exception, url: str) -> str:
+    if isinstance(error, UrlError) and str(error).startswith("unknown protocol"):
+        return "java.net.MalformedURLException"  # Nutch's own handler factory gives no message
+    return java_text(error, url)

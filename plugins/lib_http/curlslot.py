@@ -1,0 +1,162 @@
+"""One place for a transfer: a libcurl handle that is used again and again, and what its current transfer has received.
+
+libcurl calls `_on_header` for each header line and `_on_body` for each piece of content; both refuse more when a bound
+is reached, which ends the transfer (error 23) without losing what came before.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pycurl
+
+MAX_HEAD_BYTES: Final = 256 * 1024
+"""Bytes of all header lines of one answer, interim (1xx) ones included."""
+MAX_HEAD_LINES: Final = 2000
+_REFUSE: Final = 0
+_BUFFER: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CurlSettings:
+    """What all transfers have in common; times in ms."""
+
+    connect_timeout: int = 10_000
+    read_timeout: int = 10_000
+    total_timeout: int = 300_000
+    verify: bool = True
+    ca_file: str = ""
+    http_version: str = "1.1"
+    dns_cache_seconds: int = 600
+    record_tls: bool = False
+    tls_ciphers: str = ""
+    max_connections: int = 1000
+
+
+_VERSIONS: Final = {
+    "1.0": pycurl.CURL_HTTP_VERSION_1_0,
+    "1.1": pycurl.CURL_HTTP_VERSION_1_1,
+    "2": pycurl.CURL_HTTP_VERSION_2TLS,
+}
+
+
+class CurlSlot:
+    """A handle with its callbacks and the state of its current transfer."""
+
+    def __init__(self, settings: CurlSettings, accepts: Callable[[str], bool]) -> None:
+        self.handle: Any = pycurl.Curl()
+        self.accepts = accepts
+        self.options: dict[int, object] = {}
+        self.direct = True
+        self.reset(0)
+        self._set_up(settings)
+
+    def reset(self, limit: int) -> None:
+        """Forget the transfer before; `limit` bytes of content are taken at most, a negative one means all."""
+        self.lines: list[bytes] = []
+        self.trailers: list[bytes] = []
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.limit = limit
+        self.head_bytes = 0
+        self.head_lines = 0
+        self.head_done = False
+        self.truncated: str | None = None
+        self.head_too_large = False
+        self.forbidden: str | None = None
+        self.tls: tuple[str, str] | None = None
+        self.started = self.last = time.monotonic()
+
+    def _set_up(self, settings: CurlSettings) -> None:
+        handle = self.handle
+        for option, value in (
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.HTTP09_ALLOWED, 1),
+            (pycurl.PATH_AS_IS, 1),
+            (pycurl.HTTP_CONTENT_DECODING, 0),
+            (pycurl.BUFFERSIZE, _BUFFER),
+            (pycurl.PROTOCOLS_STR, "http,https"),
+            (pycurl.PROXY, ""),
+            (pycurl.CONNECTTIMEOUT_MS, settings.connect_timeout),
+            (pycurl.DNS_CACHE_TIMEOUT, settings.dns_cache_seconds),
+            (pycurl.HTTP_VERSION, _VERSIONS[settings.http_version]),
+            (pycurl.SSL_VERIFYPEER, int(settings.verify)),
+            (pycurl.SSL_VERIFYHOST, 2 if settings.verify else 0),
+            (pycurl.HEADERFUNCTION, self._on_header),
+            (pycurl.WRITEFUNCTION, self._on_body),
+            (pycurl.OPENSOCKETFUNCTION, self._open_socket),
+        ):
+            handle.setopt(option, value)
+        if settings.ca_file:
+            handle.setopt(pycurl.CAINFO, settings.ca_file)
+        if settings.tls_ciphers:
+            handle.setopt(pycurl.SSL_CIPHER_LIST, settings.tls_ciphers)
+        if settings.record_tls:
+            handle.setopt(pycurl.VERBOSE, 1)
+            handle.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
+
+    def set(self, option: int, value: object) -> None:
+        """Set an option that may differ between transfers, if it does."""
+        if self.options.get(option) != value:
+            self.handle.setopt(option, value)
+            self.options[option] = value
+
+    def unset(self, option: int) -> None:
+        """Take back such an option."""
+        if self.options.pop(option, None) is not None:
+            self.handle.unsetopt(option)
+
+    @property
+    def body(self) -> bytes:
+        """What has come of the content."""
+        return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
+
+    # -- libcurl's callbacks -----------------------------------------------------------------------------------
+
+    def _on_header(self, line: bytes) -> int | None:
+        self.last = time.monotonic()
+        self.head_bytes += len(line)
+        self.head_lines += 1
+        if self.head_bytes > MAX_HEAD_BYTES or self.head_lines > MAX_HEAD_LINES:
+            self.head_too_large = True
+            return _REFUSE
+        if line[:5] == b"HTTP/" and (self.head_done or not self.lines):
+            self.lines = [line]
+            self.head_done = False
+        elif self.head_done:
+            self.trailers.append(line)
+        elif line in (b"\r\n", b"\n"):
+            self.head_done = True
+        else:
+            self.lines.append(line)
+        return None
+
+    def _on_body(self, data: bytes) -> int | None:
+        self.last = time.monotonic()
+        room = self.limit - self.size
+        if self.limit >= 0 and len(data) > room:
+            self.chunks.append(data[:room])
+            self.size = self.limit
+            self.truncated = "length"
+            return _REFUSE
+        self.chunks.append(data)
+        self.size += len(data)
+        return None
+
+    def _open_socket(self, purpose: int, address: tuple[int, int, int, tuple[Any, ...]]) -> Any:
+        family, kind, protocol, where = address
+        ip = where[0].decode() if isinstance(where[0], bytes) else str(where[0])
+        if self.direct and not self.accepts(ip):
+            self.forbidden = ip
+            return pycurl.SOCKET_BAD
+        return socket.socket(family, kind, protocol)
+
+    def _on_debug(self, kind: int, data: bytes) -> None:
+        if kind == pycurl.INFOTYPE_TEXT and data.startswith(b"SSL connection using "):
+            fields = data.decode("latin-1").removeprefix("SSL connection using ").split(" / ")
+            if len(fields) > 1:
+                self.tls = fields[0].strip(), fields[1].strip()

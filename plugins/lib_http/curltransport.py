@@ -1,0 +1,254 @@
+"""The transport of httpx over libcurl: takes an httpx.Request, gives an httpx.Response, bounded in every way.
+
+A request may carry in its `extensions`
+    target          bytes sent as the request target as they are (else the URL's path and query)
+    content_limit   most bytes of content to take
+    proxy           `scheme://host:port` to go through
+    auth            (user:password, set of libcurl's HTTPAUTH_* bits)
+A response has in its `extensions`
+    head            the header lines of the last answer as they came, status line first
+    trailers        lines after a chunked body
+    truncated       why the content is not whole: `length`, `time`; else absent
+    body_error      the httpx exception that ended the content early; else absent
+    address         address and port that answered
+    tls             (protocol, cipher, verified) where that is recorded
+Anything that prevents an answer is raised as an httpx.TransportError (see failures.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+import httpx
+import pycurl
+
+from .curlloop import CurlLoop
+from .curlslot import CurlSettings, CurlSlot
+from .failures import ForbiddenAddress, TlsFailure, TooLarge, UnknownHost, connect_error
+
+SWEEP: Final = 0.25
+"""Seconds between two looks for transfers that have stalled."""
+_ABORTED: Final = 23
+_PARTIAL: Final = 18
+_EMPTY: Final = 52
+_LINE_END: Final = b"\r\n"
+
+
+class BodyStream(httpx.AsyncByteStream):
+    """Content that is there already."""
+
+    def __init__(self, body: bytes, error: Exception | None = None) -> None:
+        self.body = body
+        self._error = error
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self.body
+        if self._error is not None:
+            raise self._error
+
+
+class CurlTransport(httpx.AsyncBaseTransport):
+    """Transfers on the running event loop; made lazily, so that it may be constructed outside of one."""
+
+    def __init__(self, settings: CurlSettings, accepts: Callable[[str], bool], content_limit: int = -1) -> None:
+        """`accepts` says which addresses may be connected to."""
+        self._settings = settings
+        self._accepts = accepts
+        self._limit = content_limit
+        self._curl: CurlLoop | None = None
+        self._idle: list[CurlSlot] = []
+        self._busy: dict[CurlSlot, asyncio.Future[Exception | None]] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._tls: dict[tuple[str, int, str], tuple[str, str]] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Fetch one answer; redirects are the caller's business."""
+        if self._curl is None:
+            self._curl = CurlLoop(self._settings.max_connections)
+        slot = self._idle.pop() if self._idle else CurlSlot(self._settings, self._accepts)
+        self._prepare(slot, request)
+        future: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        self._busy[slot] = future
+        self._curl.add(slot.handle, lambda code, message: self._done(slot, request, code, message))
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(SWEEP, self._sweep)
+        try:
+            error = await future
+        finally:
+            self._busy.pop(slot, None)
+            if not future.done() or future.cancelled():
+                self._curl.remove(slot.handle)
+        response = self._response(slot, request, error)
+        self._idle.append(slot)
+        return response
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        if self._curl is not None:
+            self._curl.close()
+            self._curl = None
+        for slot in self._idle:
+            slot.handle.close()
+        self._idle.clear()
+
+    # -- request -----------------------------------------------------------------------------------------------
+
+    def _prepare(self, slot: CurlSlot, request: httpx.Request) -> None:
+        extensions = request.extensions
+        url = request.url
+        host = url.raw_host.decode("ascii")
+        port = f":{url.port}" if url.port is not None else ""
+        authority = f"[{host}]{port}" if ":" in host else host + port
+        slot.reset(extensions.get("content_limit", self._limit))
+        slot.set(pycurl.URL, f"{url.scheme}://{authority}/")
+        proxy = extensions.get("proxy", "")
+        slot.direct = not proxy
+        slot.set(pycurl.PROXY, proxy)
+        target: bytes = extensions.get("target", url.raw_path)
+        if proxy and url.scheme == "http":
+            target = f"http://{authority}".encode() + target
+        slot.handle.setopt(pycurl.REQUEST_TARGET, target)
+        slot.handle.setopt(pycurl.HTTPHEADER, _header_lines(request))
+        _set_method(slot, request)
+        _set_auth(slot, extensions.get("auth"))
+
+    # -- progress ----------------------------------------------------------------------------------------------
+
+    def _done(self, slot: CurlSlot, request: httpx.Request, code: int, message: str) -> None:
+        future = self._busy.get(slot)
+        if future is not None and not future.done():
+            future.set_result(None if code == 0 else _error(slot, request, code, message))
+
+    def _sweep(self) -> None:
+        """End transfers that have been silent for too long or take too long altogether."""
+        now = time.monotonic()
+        settings = self._settings
+        for slot, future in list(self._busy.items()):
+            if future.done():
+                continue
+            if (now - slot.started) * 1000 > settings.total_timeout >= 0:
+                slot.truncated = "time"
+                self._give_up(slot, future, httpx.ReadTimeout("Time limit reached"))
+            elif (now - self._heard(slot)) * 1000 > settings.read_timeout:
+                self._give_up(slot, future, httpx.ReadTimeout("Read timed out"))
+        self._sweeper = asyncio.get_running_loop().call_later(SWEEP, self._sweep) if self._busy else None
+
+    @staticmethod
+    def _heard(slot: CurlSlot) -> float:
+        """When the transfer last moved: data came, or the request was sent (connecting has its own limit)."""
+        if slot.head_lines or slot.size:
+            return slot.last
+        sent = slot.handle.getinfo(pycurl.PRETRANSFER_TIME)
+        return slot.started + sent if sent > 0 else time.monotonic()
+
+    def _give_up(self, slot: CurlSlot, future: asyncio.Future[Exception | None], error: Exception) -> None:
+        assert self._curl is not None
+        self._curl.remove(slot.handle)
+        future.set_result(error)
+
+    # -- response ----------------------------------------------------------------------------------------------
+
+    def _response(self, slot: CurlSlot, request: httpx.Request, error: Exception | None) -> httpx.Response:
+        has_head = slot.head_done or (not slot.head_lines and slot.size > 0)
+        if error is not None and not has_head:
+            raise error
+        handle = slot.handle
+        code = handle.getinfo(pycurl.RESPONSE_CODE) or 200
+        extensions: dict[str, Any] = {
+            "head": slot.lines,
+            "http_version": slot.lines[0].split(b" ", 1)[0] if slot.lines else b"HTTP/0.9",
+            "address": (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.PRIMARY_PORT)),
+        }
+        if slot.trailers:
+            extensions["trailers"] = slot.trailers
+        if slot.truncated is not None:
+            extensions["truncated"] = slot.truncated
+            error = None
+        if error is not None:
+            extensions["body_error"] = error
+        if self._settings.record_tls and request.url.scheme == "https":
+            extensions["tls"] = self._tls_facts(slot, request, extensions["address"])
+        return httpx.Response(
+            code,
+            headers=_raw_headers(slot.lines),
+            stream=BodyStream(slot.body, error),
+            extensions=extensions,
+            request=request,
+        )
+
+    def _tls_facts(self, slot: CurlSlot, request: httpx.Request, address: tuple[str, int]) -> tuple[str, str, bool]:
+        key = (*address, request.url.host)
+        if slot.tls is not None:
+            self._tls[key] = slot.tls
+        protocol, cipher = self._tls.get(key, ("", ""))
+        return protocol, cipher, self._settings.verify
+
+
+def _header_lines(request: httpx.Request) -> list[bytes]:
+    """The request's headers; names that libcurl would add by itself and the request does not have are switched off."""
+    raw = request.headers.raw
+    lines = [name + b": " + value for name, value in raw]
+    names = {name.lower() for name, _ in raw}
+    return lines + [name + b":" for name in (b"Accept", b"Expect") if name.lower() not in names]
+
+
+def _set_method(slot: CurlSlot, request: httpx.Request) -> None:
+    if request.method == "GET":
+        if slot.options.pop(pycurl.POSTFIELDS, None) is not None:
+            slot.handle.setopt(pycurl.HTTPGET, 1)
+        return
+    slot.options[pycurl.POSTFIELDS] = True
+    slot.handle.setopt(pycurl.POSTFIELDS, request.content)
+    slot.handle.setopt(pycurl.CUSTOMREQUEST, request.method)
+
+
+def _set_auth(slot: CurlSlot, auth: tuple[str, int] | None) -> None:
+    if auth is None:
+        slot.unset(pycurl.USERPWD)
+        return
+    slot.set(pycurl.USERPWD, auth[0])
+    slot.set(pycurl.HTTPAUTH, auth[1])
+
+
+def _raw_headers(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
+    headers = []
+    for line in lines[1:]:
+        name, colon, value = line.rstrip(_LINE_END).partition(b":")
+        if colon and name.strip():
+            headers.append((name.strip(), value.strip()))
+    return headers
+
+
+_TLS_CODES: Final = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91})
+_RESET_CODES: Final = {55: httpx.WriteError, 56: httpx.ReadError}
+
+
+def _error(slot: CurlSlot, request: httpx.Request, code: int, message: str) -> Exception:
+    """libcurl's error code as an httpx exception."""
+    if slot.forbidden is not None:
+        return ForbiddenAddress(slot.forbidden)
+    if slot.head_too_large:
+        return TooLarge("headers without end")
+    if code in (5, 6):
+        return UnknownHost(request.url.host)
+    if code in _TLS_CODES:
+        return TlsFailure(message)
+    if code == 7:
+        return connect_error(slot.handle.getinfo(pycurl.OS_ERRNO), message)
+    if code == 28:
+        return httpx.ReadTimeout("Read timed out") if slot.head_lines else httpx.ConnectTimeout("Connect timed out")
+    if code in _RESET_CODES:
+        if "eset" in message or slot.handle.getinfo(pycurl.OS_ERRNO) == 104:
+            return _RESET_CODES[code]("Connection reset")
+        return httpx.RemoteProtocolError(message)
+    if code == _EMPTY:
+        return httpx.ReadError("Connection closed without an answer")
+    if code == _PARTIAL:
+        return httpx.RemoteProtocolError("Connection closed before the end of the content")
+    return httpx.RemoteProtocolError(message or f"libcurl error {code}")

@@ -1,0 +1,76 @@
+"""What can go wrong on the way to a page, as httpx exceptions, and the names that Nutch's records give to it.
+
+A failed fetch leaves a ProtocolStatus whose argument is the `toString` of a Java exception; the same failure gets the
+same words here, so that `_pst_` reads alike whoever fetched.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+import httpx
+
+from minutch.errors import UrlError
+
+
+class UnknownHost(httpx.ConnectError):
+    """The host name has no address; the message is the host."""
+
+
+class ForbiddenAddress(httpx.ConnectError):
+    """The address is not to be connected to (http.filter.ipaddress.*); the message is the address."""
+
+
+class NoRoute(httpx.ConnectError):
+    """No way to the address."""
+
+
+class TlsFailure(httpx.ConnectError):
+    """The TLS handshake failed, or the certificate does not pass."""
+
+
+class TooLarge(httpx.RemoteProtocolError):
+    """Headers without end."""
+
+
+_HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"
+_JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
+    (UnknownHost, "java.net.UnknownHostException", None),
+    (ForbiddenAddress, "java.io.IOException", "Forbidden connection to IP address {}"),
+    (NoRoute, "java.net.NoRouteToHostException", "No route to host"),
+    (TlsFailure, _HTTP, "SSL connect to {url} failed with: {}"),
+    (httpx.ConnectTimeout, "java.net.SocketTimeoutException", "Connect timed out"),
+    (httpx.TimeoutException, "java.net.SocketTimeoutException", "Read timed out"),
+    (httpx.ConnectError, "java.net.ConnectException", None),
+    (httpx.ProtocolError, _HTTP, None),
+    (httpx.UnsupportedProtocol, "java.net.MalformedURLException", None),
+    (httpx.TransportError, "java.net.SocketException", None),
+    (UrlError, "java.net.MalformedURLException", None),
+    (httpx.InvalidURL, "java.net.MalformedURLException", None),
+)
+
+
+def java_text(error: Exception, url: str) -> str:
+    """The exception as Java would print it: class and message."""
+    message = str(error)
+    for kind, name, template in _JAVA:
+        if isinstance(error, kind):
+            text = message if template is None else template.format(message, url=url)
+            return f"{name}: {text}" if text else name
+    return f"java.io.IOException: {type(error).__name__}: {message}"
+
+
+_CONNECT_ERRORS: Final = {
+    errno.ECONNREFUSED: "Connection refused",
+    errno.ECONNRESET: "Connection reset",
+    errno.ENETUNREACH: "Network is unreachable",
+    errno.ETIMEDOUT: "Connection timed out",
+}
+
+
+def connect_error(number: int, message: str) -> httpx.ConnectError:
+    """The error for a connection that was not made, by the system's error number (0: unknown)."""
+    if number == errno.EHOSTUNREACH:
+        return NoRoute("No route to host")
+    return httpx.ConnectError(_CONNECT_ERRORS.get(number, message))

@@ -1,0 +1,116 @@
+"""Response headers as Nutch keeps them: names looked up without case, well-known names spelled right, last value wins.
+
+Followed: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of protocol-http's HttpResponse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+
+from minutch.formats import javahash
+from minutch.records.metadata import Metadata
+
+WELL_KNOWN: Final = (
+    "Transfer-Encoding",
+    "Client-Transfer-Encoding",
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Length",
+    "Content-Location",
+    "Content-Disposition",
+    "Content-MD5",
+    "Content-Type",
+    "Last-Modified",
+    "Location",
+    "If-Modified-Since",
+    "User-Agent",
+)
+"""org.apache.nutch.metadata.HttpHeaders: the names that misspelled ones are corrected to."""
+
+_MAX_DISTANCE: Final = 3
+_LETTERS_PER_ERROR: Final = 3
+
+
+class SpellCheckedMetadata(Metadata):
+    """Metadata with case-insensitive, spell-checked names; written in the order that Nutch's maps give."""
+
+    __slots__ = ()
+
+    def _name(self, name: str) -> str:
+        name = spell_check(name)
+        if name in self:
+            return name
+        lower = name.lower()
+        return next((known for known in self if known.lower() == lower), name)
+
+    def first(self, name: str, default: str | None = None) -> str | None:
+        values = self.get(self._name(name))
+        return values[0] if values else default
+
+    def add(self, name: str, value: str) -> None:
+        self.setdefault(self._name(name), []).append(value)
+
+    def set(self, name: str, value: str) -> None:
+        self[self._name(name)] = [value]
+
+    def java_names(self) -> Iterator[str]:
+        """Nutch's TreeMap orders names without case; after one more copy they stand in a HashMap."""
+        names = sorted(self, key=str.lower)
+        if len(names) < 2:
+            return iter(names)
+        return (names[i] for i in javahash.hash_map_order([javahash.string_hash(name) for name in names]))
+
+
+def _letters(name: str) -> str:
+    return "".join(c.lower() for c in name if c.isalpha())
+
+
+_BY_LETTERS: Final = {_letters(name): name for name in WELL_KNOWN}
+
+
+@lru_cache(maxsize=4096)
+def spell_check(name: str) -> str:
+    """The well-known name that `name` is or nearly is, else `name` itself (SpellCheckedMetadata.getNormalizedName)."""
+    letters = _letters(name)
+    exact = _BY_LETTERS.get(letters)
+    if exact is not None:
+        return exact
+    limit = min(_MAX_DISTANCE, len(letters) // _LETTERS_PER_ERROR)
+    for candidate, known in _BY_LETTERS.items():
+        if abs(len(candidate) - len(letters)) < limit and _distance(letters, candidate) < limit:
+            return known
+    return name
+
+
+def _distance(first: str, second: str) -> int:
+    """Levenshtein's distance."""
+    row = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        above, row[0] = row[0], i
+        for j, b in enumerate(second, 1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (a != b))
+    return row[-1]
+
+
+def unfold(lines: Iterable[bytes]) -> Iterator[str]:
+    """Header lines with continuation lines joined to the one before, as text (each byte a character)."""
+    pending: str | None = None
+    for line in lines:
+        text = line.decode("latin-1").rstrip("\r\n")
+        if pending is not None and text[:1] in (" ", "\t"):
+            pending += text[1:]
+            continue
+        if pending is not None:
+            yield pending
+        pending = text
+    if pending is not None:
+        yield pending
+
+
+def put_line(metadata: Metadata, line: str) -> None:
+    """Put one header line; a line without a colon is passed over."""
+    name, colon, value = line.partition(":")
+    if colon:
+        metadata.set(name, value.lstrip(" \t"))

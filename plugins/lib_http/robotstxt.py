@@ -1,0 +1,245 @@
+"""robots.txt: fetching it, following its redirects, and what its absence means (RFC 9309, section 2.3.1).
+
+    2xx                     the rules in it
+    4xx                     everything allowed; 403 nothing where http.robots.403.allow=false
+    429, 5xx                visits deferred (http.robots.503.defer.visits), else nothing allowed
+    no answer               nothing allowed
+    too many redirects      everything allowed (http.robots.redirect.max)
+
+`http.robots.unreachable.allow=true` restores Nutch, which allows everything where "nothing allowed" stands for a host
+that fails. Rules are kept in memory and, for http.robots.cache.seconds, on disk, so that the next round does not ask
+again; failures are not kept. Hosts of http.robot.rules.allowlist are not asked at all.
+Followed: HttpRobotRulesParser and RobotRulesParser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+import httpx
+
+from minutch.conf import Configuration
+from minutch.errors import UrlError
+from minutch.records import protocolstatus as codes
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import Metadata
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.urls.parts import Url, parse
+from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules, robots_parser
+
+from .failures import java_text
+from .robotsdisk import RobotsDisk
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES: Final = 512_000
+"""500 KiB, what RFC 9309 asks a crawler to read at least."""
+MAX_IN_MEMORY: Final = 50_000
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_OK: Final = 200
+_FORBIDDEN: Final = 403
+_TOO_MANY: Final = 429
+_SERVER_ERROR: Final = 500
+
+
+class HttpAnswer(Protocol):
+    """What a fetch gives: the part of base.Answer that is needed here."""
+
+    code: int
+    body: bytes
+    metadata: Metadata
+
+    def header(self, name: str) -> str | None: ...
+
+
+Fetch = Callable[[Url, CrawlDatum, int], Awaitable[HttpAnswer]]
+
+
+class Unreachable(RobotRules):
+    """The host did not give its rules: nothing may be fetched now. `failure` is the status for its pages."""
+
+    failure: ProtocolStatus
+
+    @classmethod
+    def of(cls, failure: ProtocolStatus) -> Unreachable:
+        rules = cls()
+        rules.failure = failure
+        return rules
+
+    def is_allowed(self, url: str) -> bool:
+        return False
+
+
+class RobotsStore:
+    """The rules of all hosts of a crawl."""
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        parse_rules: Callable[[bytes, str], RobotRules],
+        *,
+        max_redirects: int = 5,
+        allow_forbidden: bool = True,
+        defer: bool = True,
+        allow_unreachable: bool = False,
+        allow_list: tuple[str, ...] = (),
+        disk: RobotsDisk | None = None,
+        now: Callable[[], float] = time.time,
+        life: float = 86_400,
+    ) -> None:
+        """`parse_rules(content, content type)`; `now` and `life` in seconds."""
+        self._fetch = fetch
+        self._parse = parse_rules
+        self._max_redirects = max_redirects
+        self._allow_forbidden = allow_forbidden
+        self._defer = defer
+        self._allow_unreachable = allow_unreachable
+        self._allow_list = allow_list
+        self._disk = disk
+        self._now = now
+        self._life = life
+        self._known: OrderedDict[str, tuple[float, RobotRules]] = OrderedDict()
+        self._asked: dict[str, asyncio.Future[RobotRules]] = {}
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, fetch: Fetch) -> RobotsStore:
+        """The properties http.robots.*; the cache on disk lies in `minutch.fetch.state`, if that is set."""
+        folder = conf.get("minutch.fetch.state")
+        life = conf.get_int("http.robots.cache.seconds", 86_400)
+        return cls(
+            fetch,
+            robots_parser(conf),
+            max_redirects=conf.get_int("http.robots.redirect.max", 5),
+            allow_forbidden=conf.get_boolean("http.robots.403.allow", True),
+            defer=conf.get_boolean("http.robots.503.defer.visits", True),
+            allow_unreachable=conf.get_boolean("http.robots.unreachable.allow", False),
+            allow_list=tuple(host for host in conf.get_strings("http.robot.rules.allowlist") if host),
+            disk=RobotsDisk(Path(folder) / "robots.sqlite") if folder and life > 0 else None,
+            life=life,
+        )
+
+    async def rules(self, url: str, contents: list[Content] | None = None) -> RobotRules:
+        """The rules that apply to `url`; what was fetched for them is appended to `contents`."""
+        parsed = parse(url)
+        key = cache_key(parsed)
+        known = self._known.get(key)
+        if known is not None and self._now() - known[0] < self._life:
+            return known[1]
+        if self._allow_list and parsed.host.endswith(self._allow_list):
+            return self._keep(key, ALLOW_ALL)
+        asked = self._asked.get(key)
+        if asked is not None:
+            return await asyncio.shield(asked)
+        return await self._ask(key, parsed, contents)
+
+    async def _ask(self, key: str, url: Url, contents: list[Content] | None) -> RobotRules:
+        """Ask once, however many want to know."""
+        future: asyncio.Future[RobotRules] = asyncio.get_running_loop().create_future()
+        self._asked[key] = future
+        try:
+            rules = self._from_disk(key) or await self._from_host(key, url, contents)
+            future.set_result(rules)
+            return rules
+        except BaseException as exc:
+            if not future.done():
+                future.set_exception(exc)
+                future.exception()
+            raise
+        finally:
+            del self._asked[key]
+
+    def close(self) -> None:
+        """Save what is not on disk yet."""
+        if self._disk is not None:
+            self._disk.close()
+
+    def _keep(self, key: str, rules: RobotRules, since: float | None = None) -> RobotRules:
+        self._known[key] = (self._now() if since is None else since, rules)
+        if len(self._known) > MAX_IN_MEMORY:
+            self._known.popitem(last=False)
+        return rules
+
+    def _from_disk(self, key: str) -> RobotRules | None:
+        if self._disk is None:
+            return None
+        found = self._disk.get(key, self._now() - self._life)
+        if found is None:
+            return None
+        rules = self._judge(found.code, found.content, found.content_type)
+        return self._keep(key, rules, found.fetched)
+
+    async def _from_host(self, key: str, url: Url, contents: list[Content] | None) -> RobotRules:
+        try:
+            answer, keys = await self._get(url, contents)
+        except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
+            log.info("can't get robots.txt for %s: %s", url, exc)
+            text = java_text(exc, str(url))
+            return self._failed(ProtocolStatus(codes.EXCEPTION, [text]))
+        if answer is None:
+            return self._known[keys[0]][1]
+        if answer.code >= _SERVER_ERROR or answer.code == _TOO_MANY:
+            if self._defer:
+                return DEFER_VISITS
+            return self._failed(ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"]))
+        content_type = answer.header("Content-Type") or ""
+        rules = self._judge(answer.code, answer.body, content_type)
+        for name in (key, *keys):
+            self._keep(name, rules)
+            if self._disk is not None:
+                self._disk.put(name, self._now(), answer.code, answer.body, content_type)
+        return rules
+
+    def _failed(self, status: ProtocolStatus) -> RobotRules:
+        return ALLOW_ALL if self._allow_unreachable else Unreachable.of(status)
+
+    def _judge(self, code: int, body: bytes, content_type: str) -> RobotRules:
+        if code == _OK:
+            return self._parse(body, content_type)
+        return ALLOW_NONE if code == _FORBIDDEN and not self._allow_forbidden else ALLOW_ALL
+
+    async def _get(self, url: Url, contents: list[Content] | None) -> tuple[HttpAnswer | None, list[str]]:
+        """The answer after redirects, and the keys of other hosts that it is the robots.txt of.
+
+        None if a redirect led to another host's robots.txt whose rules are known: under the one key returned.
+        """
+        location = parse("/robots.txt", url)
+        keys: list[str] = []
+        answer = await self._one(location, contents)
+        for _ in range(self._max_redirects):
+            target = answer.header("Location") or ""
+            if answer.code not in _REDIRECTS or not target.strip():
+                break
+            try:
+                location = parse(target, location)
+            except UrlError as exc:
+                log.info("robots.txt of %s redirects to what is no URL: %s", url.host, exc)
+                break
+            if location.file == "/robots.txt":
+                key = cache_key(location)
+                known = self._known.get(key)
+                if known is not None and self._now() - known[0] < self._life:
+                    self._keep(cache_key(url), known[1], known[0])
+                    return None, [key]
+                keys.append(key)
+            answer = await self._one(location, contents)
+        return answer, keys
+
+    async def _one(self, url: Url, contents: list[Content] | None) -> HttpAnswer:
+        answer = await self._fetch(url, CrawlDatum(), MAX_BYTES)
+        if contents is not None:
+            text = str(url)
+            contents.append(Content(text, text, answer.body, answer.header("Content-Type") or "", answer.metadata))
+        return answer
+
+
+def cache_key(url: Url) -> str:
+    """Rules belong to scheme, host and port."""
+    port = url.default_port if url.port == -1 else url.port
+    return f"{url.protocol}:{url.host.lower()}:{port}"

@@ -1,0 +1,203 @@
+"""The `http.*` and `store.*` properties that every HTTP protocol plugin obeys (HttpBase.setConf).
+
+Defaults are Nutch's, except that certificates are checked (`http.tls.certificates.check`) and that no page takes longer
+than five minutes where `http.time.limit` sets nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from dataclasses import dataclass, field
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.urls.parts import Url
+
+from .curlslot import CurlSettings
+
+log = logging.getLogger(__name__)
+
+LONGEST_PAGE: Final = 300
+"""Seconds for one page where http.time.limit is not set."""
+_PROXY_SCHEMES: Final = {"HTTP": "http", "HTTPS": "https", "SOCKS": "socks5h", "SOCKS4": "socks4a", "SOCKS5": "socks5h"}
+
+
+def agent_string(name: str | None, version: str | None, description: str | None, url: str | None, email: str | None) -> str:
+    """The User-Agent header: `name/version (description; url; email)`; a separator follows by Nutch's rule.
+
+    The rule: `; ` comes before a property that is set, even to nothing.
+    """
+    text = name or ""
+    if version is not None and version.strip():
+        text += f"/{version}"
+    if not (description or url or email):
+        return text
+    inner = ""
+    if description:
+        inner += description + ("; " if url is not None or email is not None else "")
+    if url:
+        inner += url + ("; " if email is not None else "")
+    return f"{text} ({inner}{email or ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySettings:
+    """http.proxy.*: where requests go through, and the hosts that they don't for."""
+
+    url: str = ""
+    exceptions: tuple[str, ...] = ()
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> ProxySettings:
+        host = conf.get("http.proxy.host")
+        if not host:
+            return cls()
+        kind = conf.get("http.proxy.type", "HTTP").strip().upper()
+        if kind not in _PROXY_SCHEMES:
+            raise ConfigError(f"http.proxy.type: expected one of {', '.join(_PROXY_SCHEMES)}, found {kind}")
+        user = conf.get("http.proxy.username")
+        login = ""
+        if user:
+            from urllib.parse import quote
+
+            login = f"{quote(user, safe='')}:{quote(conf.get('http.proxy.password', ''), safe='')}@"
+        url = f"{_PROXY_SCHEMES[kind]}://{login}{host}:{conf.get_int('http.proxy.port', 8080)}"
+        exceptions = tuple(name for name in conf.get_strings("http.proxy.exception.list") if name.strip())
+        return cls(url, exceptions)
+
+    def proxy_for(self, host: str) -> str:
+        """The proxy's URL, `""` if requests to `host` go straight. Exceptions may start or end with `*`."""
+        if not self.url or any(_matches(pattern, host) for pattern in self.exceptions):
+            return ""
+        return self.url
+
+
+def _matches(pattern: str, host: str) -> bool:
+    return (
+        pattern == host
+        or (pattern.endswith("*") and host.startswith(pattern[:-1]))
+        or (pattern.startswith("*") and host.endswith(pattern[1:]))
+    )
+
+
+@dataclass(slots=True)
+class HttpSettings:
+    """Everything that shapes a request or what is kept of the answer. Times in ms."""
+
+    user_agents: list[str]
+    accept: str = ""
+    accept_language: str = ""
+    accept_charset: str = ""
+    accept_encoding: str = "x-gzip, gzip, deflate"
+    timeout: int = 10_000
+    content_limit: int = 1_048_576
+    time_limit: int = LONGEST_PAGE * 1000
+    partial_as_truncated: bool = False
+    http_version: str = "1.1"
+    check_certificates: bool = True
+    store_response_time: bool = True
+    store_address: bool = False
+    store_request: bool = False
+    store_headers: bool = False
+    store_versions: bool = False
+    if_modified_since: bool = True
+    send_cookies: bool = True
+    cookies: dict[str, str] = field(default_factory=dict)
+    proxy: ProxySettings = ProxySettings()
+    transport: str = "curl"
+    dns_cache_seconds: int = 600
+    tls_ciphers: str = ""
+    suppressed: frozenset[str] = frozenset()
+    """Java names of exceptions that are logged without a traceback."""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> HttpSettings:
+        """HttpBase.setConf."""
+        seconds = conf.get_int("http.time.limit", -1)
+        timeout = conf.get_int("http.timeout", 10_000)
+        if 0 <= seconds * 1000 < timeout:
+            log.warning("http.time.limit=%d s ends a page before http.timeout=%d ms ends a read", seconds, timeout)
+        version = "1.1" if conf.get_boolean("http.useHttp11", True) else "1.0"
+        send_cookies = conf.get_boolean("http.enable.cookie.header", True)
+        return cls(
+            user_agents=_user_agents(conf),
+            accept=conf.get("http.accept", "").strip(),
+            accept_language=conf.get("http.accept.language", "").strip(),
+            accept_charset=conf.get("http.accept.charset", "").strip(),
+            accept_encoding=conf.get("http.accept.encoding", "x-gzip, gzip, deflate").strip(),
+            timeout=timeout,
+            content_limit=conf.get_int("http.content.limit", 1_048_576),
+            time_limit=(LONGEST_PAGE if seconds < 0 else seconds) * 1000,
+            partial_as_truncated=conf.get_boolean("http.partial.truncated", False),
+            http_version="2" if conf.get_boolean("http.useHttp2", False) else version,
+            check_certificates=conf.get_boolean("http.tls.certificates.check", True),
+            store_response_time=conf.get_boolean("http.store.responsetime", True),
+            store_address=conf.get_boolean("store.ip.address", False),
+            store_request=conf.get_boolean("store.http.request", False),
+            store_headers=conf.get_boolean("store.http.headers", False),
+            store_versions=conf.get_boolean("store.protocol.versions", False),
+            if_modified_since=conf.get_boolean("http.enable.if.modified.since.header", True),
+            send_cookies=send_cookies,
+            cookies=_host_cookies(conf) if send_cookies else {},
+            proxy=ProxySettings.from_conf(conf),
+            transport=conf.get("http.transport", "curl").strip() or "curl",
+            dns_cache_seconds=conf.get_int("http.dns.cache.seconds", 600),
+            tls_ciphers=":".join(conf.get_trimmed_strings("http.tls.supported.cipher.suites")),
+            suppressed=frozenset(conf.get_trimmed_strings("http.log.exceptions.suppress.stack")),
+        )
+
+    def user_agent(self) -> str:
+        """The agent string, one at random where they rotate."""
+        agents = self.user_agents
+        return agents[0] if len(agents) == 1 else random.choice(agents)
+
+    def cookie_for(self, url: Url) -> str | None:
+        """The cookie of the file for this host."""
+        return self.cookies.get(url.host)
+
+    def curl(self) -> CurlSettings:
+        """The part that the transport needs."""
+        return CurlSettings(
+            connect_timeout=self.timeout,
+            read_timeout=self.timeout,
+            total_timeout=self.time_limit,
+            verify=self.check_certificates,
+            http_version=self.http_version,
+            dns_cache_seconds=self.dns_cache_seconds,
+            record_tls=self.store_versions,
+            tls_ciphers=self.tls_ciphers,
+        )
+
+
+def _user_agents(conf: Configuration) -> list[str]:
+    own = agent_string(*(conf.get(f"http.agent.{part}") for part in ("name", "version", "description", "url", "email")))
+    if not conf.get_boolean("http.agent.rotate", False):
+        return [own]
+    name = conf.get("http.agent.rotate.file", "agents.txt")
+    try:
+        agents = [line.strip() for line in conf.read_resource(name).splitlines() if line.strip()]
+    except ConfigError as exc:
+        log.warning("http.agent.rotate.file: %s; the agent stays %s", exc, own)
+        return [own]
+    if not agents:
+        log.warning("http.agent.rotate.file: no agent in %s; the agent stays %s", name, own)
+    return agents or [own]
+
+
+def _host_cookies(conf: Configuration) -> dict[str, str]:
+    """http.agent.host.cookie.file: `host <tab> cookie` lines; a `#` anywhere makes a line a comment."""
+    name = conf.get("http.agent.host.cookie.file", "cookies.txt")
+    if conf.resource(name) is None:
+        return {}
+    cookies = {}
+    for number, line in enumerate(conf.read_resource(name).splitlines(), 1):
+        if not line.strip() or "#" in line:
+            continue
+        fields = line.split("\t")
+        if len(fields) == 2:
+            cookies[fields[0]] = fields[1]
+        else:
+            log.warning("%s, line %d: expected <host> <tab> <cookie>: %s", name, number, line)
+    return cookies

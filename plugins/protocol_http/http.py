@@ -1,0 +1,9 @@
+"""The http and https protocol: all of it is in lib-http, which other protocol plugins may build on too."""
+
+from __future__ import annotations
+
+from ..lib_http.base import HttpBase
+
+
+class Http(HttpBase):
+    """protocol-http: Nutch's plugin of that name, with connections that are kept and certificates that are checked."""
