@@ -1,0 +1,75 @@
+"""Nutch-style command lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from minutch.arguments import Flag, fail, parse
+from minutch.errors import UsageError
+
+FLAGS = (
+    Flag("-force"),
+    Flag("-topN", "N", int),
+    Flag("-segment", "dir", many=True),
+    Flag("-D", "name=value", repeats=True),
+    Flag("--wait", "seconds", int, aliases=("-w",)),
+)
+USAGE = "Job <db> [-force]"
+
+
+def test_flags_and_words_in_any_order() -> None:
+    given = parse(["db", "-topN", "5", "x", "-force"], FLAGS, usage=USAGE)
+    assert given.positional == ["db", "x"]
+    assert (given["-force"], given["-topN"], given["--wait"]) == (True, 5, None)
+    assert given.get("--wait", 7) == 7
+
+
+def test_many_takes_words_up_to_the_next_flag() -> None:
+    given = parse(["-segment", "a", "b", "-force", "-segment", "c"], FLAGS, usage=USAGE)
+    assert given["-segment"] == ["a", "b", "c"]
+    assert given.positional == []
+
+
+def test_repeats_collects() -> None:
+    assert parse(["-D", "a=1", "db", "-D", "b=2"], FLAGS, usage=USAGE)["-D"] == ["a=1", "b=2"]
+
+
+def test_the_last_value_counts() -> None:
+    assert parse(["-topN", "1", "-topN", "2"], FLAGS, usage=USAGE)["-topN"] == 2
+
+
+def test_aliases() -> None:
+    assert parse(["-w", "3"], FLAGS, usage=USAGE)["--wait"] == 3
+
+
+def test_case() -> None:
+    assert parse(["-FORCE"], FLAGS, usage=USAGE, ignore_case=True)["-force"]
+    with pytest.raises(UsageError, match=r"unknown option -FORCE"):
+        parse(["-FORCE"], FLAGS, usage=USAGE)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["-frce"], r"unknown option -frce \(did you mean -force\?\)"),
+        (["-topN"], "-topN needs a value: <N>"),
+        (["-topN", "x"], "-topN: expected <N>, found 'x'"),
+        ([], "^Usage: Job"),
+        (["a", "b", "c"], "too many arguments: c"),
+    ],
+)
+def test_wrong_lines(args: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        parse(args, FLAGS, usage=USAGE, least=1, most=2)
+    assert str(caught.value).endswith(f"Usage: {USAGE}")
+    assert caught.value.exit_code == 255
+
+
+def test_negative_numbers_and_a_lone_dash_are_words() -> None:
+    assert parse(["-1", "-", "-.5"], FLAGS, usage=USAGE).positional == ["-1", "-", "-.5"]
+
+
+def test_exit_code() -> None:
+    with pytest.raises(UsageError) as caught:
+        fail("no", USAGE, 1)
+    assert caught.value.exit_code == 1

@@ -1,0 +1,44 @@
+"""Logging set-up."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minutch.log import configure
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    root.handlers = []
+    yield
+    for handler in root.handlers:
+        handler.close()
+    root.handlers, root.level = handlers, level
+
+
+def test_a_line_per_event_without_the_package(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    configure(stream, log_file=tmp_path / "logs" / "hadoop.log")
+    logging.getLogger("minutch.crawldb.inject").info("%d seeds", 3)
+    logging.getLogger("minutch.crawldb.inject").debug("hidden")
+    logging.getLogger("httpx").info("hidden")
+    line = stream.getvalue()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO  crawldb\.inject: 3 seeds\n", line)
+    assert (tmp_path / "logs" / "hadoop.log").read_text() == line
+
+
+def test_configuring_again_replaces() -> None:
+    first, second = io.StringIO(), io.StringIO()
+    configure(first)
+    configure(second, level=logging.DEBUG)
+    logging.getLogger("minutch.x").debug("seen")
+    assert first.getvalue() == ""
+    assert second.getvalue().endswith("DEBUG x: seen\n")
