@@ -3,8 +3,8 @@
 Only keys and places are sorted, values are copied from the log as they are (already compressed where the part is).
 More than `RUN` entries of a part are sorted in runs on disk and merged, so memory does not grow with the segment.
 
-Everything is written under `_fetch/closing` and moved into the segment when it is whole, crawl_fetch last: a segment
-with crawl_fetch and without a log is complete. Killed in between, the next `fetch` closes it anew from the log.
+The parts are moved into the segment when all are whole, crawl_fetch last (`Segment.writing`): a segment with
+crawl_fetch and without a log is complete. Killed in between, the next `fetch` closes it anew from the log.
 """
 
 from __future__ import annotations
@@ -20,36 +20,38 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.fetch.log import EntryPlace, Part, log_codec, places, unpack_records
 from minutch.formats.compress import DEFAULT_CODEC, codec
-from minutch.formats.javaio import DataOutput
-from minutch.formats.mapfile import MapFileWriter
+from minutch.formats.mapfile import TEXT, MapFileWriter
 from minutch.formats.sequencefile import RECORD, SequenceFileWriter
+from minutch.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_PARSE,
+    LAYOUTS,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    compression_of,
+    text_key,
+)
+from minutch.tables.database import part_name
 
 RUN: Final = 500_000
 """Entries sorted in memory at a time."""
-TEXT: Final = "org.apache.hadoop.io.Text"
 _PLACE: Final = struct.Struct(">IQIQI")
 
 
-@dataclass(frozen=True, slots=True)
-class _PartShape:
-    """Name and value class of one part of a segment, and whether it is a MapFile."""
-
-    name: str
-    value_class: str
-    is_map: bool = True
-
-
-_SHAPES: Final = {
-    Part.CONTENT: _PartShape("content", "org.apache.nutch.protocol.Content"),
-    Part.PARSE_TEXT: _PartShape("parse_text", "org.apache.nutch.parse.ParseText"),
-    Part.PARSE_DATA: _PartShape("parse_data", "org.apache.nutch.parse.ParseData"),
-    Part.CRAWL_PARSE: _PartShape("crawl_parse", "org.apache.nutch.crawl.CrawlDatum", is_map=False),
-    Part.FETCH: _PartShape("crawl_fetch", "org.apache.nutch.crawl.CrawlDatum"),
+FOLDERS: Final = {
+    Part.CONTENT: CONTENT,
+    Part.PARSE_TEXT: PARSE_TEXT,
+    Part.PARSE_DATA: PARSE_DATA,
+    Part.CRAWL_PARSE: CRAWL_PARSE,
+    Part.FETCH: CRAWL_FETCH,
 }
-"""In the order in which the parts are moved into the segment."""
+"""In the order in which they are moved into the segment."""
 
 _Row = tuple[bytes, int, int, int, int]
 """Key, running number, log, offset, length."""
@@ -113,32 +115,29 @@ class _Logs:
 
 
 def close_segment(
-    segment: Path, logs: list[Path], parts: Iterable[Part], *, compression: str = RECORD, limit: int = RUN
+    segment: Segment, logs: list[Path], parts: Iterable[Part], conf: Configuration, *, limit: int = RUN
 ) -> None:
     """Write `parts` from `logs` and move them into `segment`; parts that are there from a broken closing are replaced.
 
     Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError for a damaged log.
     """
-    work = segment / "_fetch" / "closing"
+    chosen = set(parts)
+    wanted = [part for part in FOLDERS if part in chosen]
+    work = logs[0].parent / "sorting"
     shutil.rmtree(work, ignore_errors=True)
-    wanted = [part for part in _SHAPES if part in set(parts)]
     try:
-        work.mkdir(parents=True)
         sorters = _collect(logs, wanted, work, limit)
-        with _Logs(logs) as values:
+        with segment.writing([FOLDERS[part] for part in wanted], replace=True) as fresh, _Logs(logs) as values:
+            stored = log_codec(logs[0])
             for part in wanted:
-                _write_part(work, part, sorters[part], values, log_codec(logs[0]), compression)
-        _sync_tree(work)
+                _write_part(fresh, FOLDERS[part], sorters[part], values, stored, conf)
     except OSError as exc:
         raise StoreError(
-            f"{segment}: can't close the segment: {exc.strerror}; the fetch log is kept, "
+            f"{segment.path}: can't close the segment: {exc.strerror}; the fetch log is kept, "
             "make room and run fetch on the same segment again"
         ) from exc
-    for part in wanted:
-        name = _SHAPES[part].name
-        shutil.rmtree(segment / name, ignore_errors=True)
-        (work / name).rename(segment / name)
-    _sync(segment)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _collect(logs: list[Path], wanted: list[Part], work: Path, limit: int) -> dict[Part, _Sorter]:
@@ -153,52 +152,25 @@ def _collect(logs: list[Path], wanted: list[Part], work: Path, limit: int) -> di
     return sorters
 
 
-def _write_part(work: Path, part: Part, sorter: _Sorter, values: _Logs, stored: str, compression: str) -> None:
-    shape = _SHAPES[part]
-    folder = work / shape.name
-    folder.mkdir()
-    out = folder / "part-r-00000"
-    writer: MapFileWriter | SequenceFileWriter
-    if shape.is_map:
-        writer = MapFileWriter(out, TEXT, shape.value_class, compression=compression)
-    else:
-        writer = SequenceFileWriter(out, TEXT, shape.value_class, compression=compression)
-    as_stored = compression == RECORD and stored == DEFAULT_CODEC and shape.is_map
+def _write_part(fresh: Path, folder: str, sorter: _Sorter, values: _Logs, stored: str, conf: Configuration) -> None:
+    layout = LAYOUTS[folder]
+    compression = compression_of(folder, conf)
+    path = fresh / folder / part_name(0)
+    kind = MapFileWriter if layout.map_file else SequenceFileWriter
+    as_stored = compression == RECORD and stored == DEFAULT_CODEC and layout.map_file
     decompress = codec(stored).decompress if stored else bytes
-    with writer:
+    with kind(path, TEXT, layout.value_class, compression=compression) as writer:
         for row in sorter.sorted():
             data = values.value(row)
-            if not shape.is_map:
+            if not layout.map_file:
                 for key, value in unpack_records(data):
-                    writer.append_raw(_text(key), value)
+                    writer.append_raw(text_key(key), value)
             elif as_stored:
-                writer.append_raw(_text(row[0]), data, compressed=True)
+                writer.append_raw(text_key(row[0]), data, compressed=True)
             else:
-                writer.append_raw(_text(row[0]), decompress(data))
-    shutil.rmtree(sorter.folder, ignore_errors=True)
+                writer.append_raw(text_key(row[0]), decompress(data))
 
 
-def _text(key: bytes) -> bytes:
-    out = DataOutput()
-    out.write_vint(len(key))
-    out.write_bytes(key)
-    return out.getvalue()
-
-
-def _sync_tree(folder: Path) -> None:
-    for path in sorted(folder.rglob("*")):
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def stored_codec(compression: str) -> str:
-    """The codec that the log should compress values by, so that closing can copy them."""
-    return DEFAULT_CODEC if compression == RECORD else ""
+def stored_codec(conf: Configuration) -> str:
+    """The codec that the log should compress values by, so that closing can copy them as they are."""
+    return DEFAULT_CODEC if compression_of(CONTENT, conf) == RECORD else ""

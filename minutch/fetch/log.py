@@ -31,6 +31,7 @@ from typing import BinaryIO, Final, Self
 from minutch.errors import ChecksumError, FormatError, StoreError
 from minutch.fetch.ledger import Outcome
 from minutch.formats.compress import Codec, codec
+from minutch.formats.javaio import decode_text, encode_text
 
 MAGIC: Final = b"mnfetch\x01"
 _FRAME: Final = struct.Struct(">II")
@@ -75,14 +76,14 @@ class Frame:
 
     def add(self, part: Part, url: str, value: bytes) -> None:
         """Append a record (not compressed yet)."""
-        self.entries.append(Entry(part, url.encode("utf-8", "surrogateescape"), value))
+        self.entries.append(Entry(part, encode_text(url), value))
 
 
 def pack_records(records: Iterable[tuple[str, bytes]]) -> bytes:
     """The value of a CRAWL_PARSE entry."""
     pieces: list[bytes] = []
     for url, value in records:
-        key = url.encode("utf-8", "surrogateescape")
+        key = encode_text(url)
         pieces += (_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value)
     return b"".join(pieces)
 
@@ -150,7 +151,7 @@ class FetchLog:
         """The payload of `frame`, its records compressed."""
         pieces = [_HEAD.pack(frame.outcome, len(frame.listed))]
         for url in frame.listed:
-            data = url.encode("utf-8", "surrogateescape")
+            data = encode_text(url)
             pieces += (_LENGTH.pack(len(data)), data)
         compress = None if self._codec is None else self._codec.compress
         for entry in frame.entries:
@@ -288,7 +289,7 @@ def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str],
         for _ in range(count):
             (length,) = _LENGTH.unpack_from(payload, pos)
             pos += _LENGTH.size
-            listed.append(payload[pos : pos + length].decode("utf-8", "surrogateescape"))
+            listed.append(decode_text(payload[pos : pos + length]))
             pos += length
         return Outcome(outcome), listed, pos
     except (struct.error, ValueError) as exc:

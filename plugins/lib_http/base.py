@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import httpx
+from minutch.urls.robots import RobotRules
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
@@ -34,7 +35,6 @@ from minutch.records.metadata import (
 )
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
-from minutch.urls.robots import RobotRules
 
 from .addresses import AddressRules
 from .curltransport import BodyStream, CurlTransport

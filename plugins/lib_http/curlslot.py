@@ -79,7 +79,7 @@ class CurlSlot:
             (pycurl.PATH_AS_IS, 1),
             (pycurl.HTTP_CONTENT_DECODING, 0),
             (pycurl.BUFFERSIZE, _BUFFER),
-            (pycurl.PROTOCOLS_STR, "http,https"),
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
             (pycurl.PROXY, ""),
             (pycurl.CONNECTTIMEOUT_MS, settings.connect_timeout),
             (pycurl.DNS_CACHE_TIMEOUT, settings.dns_cache_seconds),

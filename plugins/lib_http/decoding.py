@@ -48,7 +48,7 @@ def undeflate(data: bytes, limit: int) -> bytes:
 
 def unbrotli(data: bytes, limit: int) -> bytes:
     """br."""
-    import brotli
+    import brotli  # type: ignore[import-untyped]
 
     stream = brotli.Decompressor()
     pieces: list[bytes] = []

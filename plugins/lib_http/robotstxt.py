@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import httpx
+from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules, robots_parser
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
@@ -32,7 +33,6 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
-from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules, robots_parser
 
 from .failures import java_text
 from .robotsdisk import RobotsDisk

@@ -24,7 +24,9 @@ LONGEST_PAGE: Final = 300
 _PROXY_SCHEMES: Final = {"HTTP": "http", "HTTPS": "https", "SOCKS": "socks5h", "SOCKS4": "socks4a", "SOCKS5": "socks5h"}
 
 
-def agent_string(name: str | None, version: str | None, description: str | None, url: str | None, email: str | None) -> str:
+def agent_string(
+    name: str | None, version: str | None, description: str | None, url: str | None, email: str | None
+) -> str:
     """The User-Agent header: `name/version (description; url; email)`; a separator follows by Nutch's rule.
 
     The rule: `; ` comes before a property that is set, even to nothing.

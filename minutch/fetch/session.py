@@ -1,0 +1,192 @@
+"""Puts a fetch together: configuration and plugins in, a `FetchLoop` that can run out. One process's share of it.
+
+With more than one process each has the queues whose name hashes to its number, its own log, and nobody else's hosts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.fetch.chain import ChainRunner, unpack_follow
+from minutch.fetch.closing import stored_codec
+from minutch.fetch.feeder import Feeder, fetch_list
+from minutch.fetch.hosts import queue_key
+from minutch.fetch.ledger import Ledger, Outcome
+from minutch.fetch.log import FetchLog, Part, frames
+from minutch.fetch.loop import FetchLoop, Hooks
+from minutch.fetch.outcome import RedirectRules
+from minutch.fetch.protocols import ProtocolLookup
+from minutch.fetch.queues import FetchItem, FetchQueues
+from minutch.fetch.recorder import PageParser, Recorder
+from minutch.fetch.settings import FetchSettings
+from minutch.fetch.state import FetchState
+from minutch.fetch.stats import FetchStats
+from minutch.parse.mime import MimeUtil
+from minutch.parse.signature import from_conf as signature_from_conf
+from minutch.plugin.chains import SCOPE_DEFAULT, SCOPE_FETCHER, ScoringFilters, URLFilters, URLNormalizers
+from minutch.segment.store import Segment
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which part of the queues a process has: number `index` of `count`."""
+
+    index: int = 0
+    count: int = 1
+
+    def owns(self, queue_id: str) -> bool:
+        return self.count == 1 or self.owner(queue_id) == self.index
+
+    def owner(self, queue_id: str) -> int:
+        """The number of the process that has a queue."""
+        return int.from_bytes(blake2b(queue_id.encode("utf-8", "surrogateescape"), digest_size=8).digest()) % self.count
+
+
+@dataclass(slots=True)
+class Resumed:
+    """What the logs of an earlier run of the same fetch say."""
+
+    settled: Counter[str] = field(default_factory=Counter)
+    ledger: Ledger = field(default_factory=Ledger)
+    follow: dict[str, bytes] = field(default_factory=dict)
+    """URLs that were to be followed and are not done, with their FOLLOW entries."""
+
+
+def resume(logs: Iterable[Path]) -> Resumed:
+    """Read the logs of a broken fetch; nothing if there are none."""
+    result = Resumed()
+    done: set[str] = set()
+    for path in logs:
+        for frame in frames(path):
+            result.settled.update(frame.listed)
+            if frame.listed:
+                result.ledger.settle(frame.outcome, len(frame.listed))
+            for entry in frame.entries:
+                url = entry.key.decode("utf-8", "surrogateescape")
+                if entry.part is Part.FOLLOW:
+                    result.follow[url] = entry.value
+                elif entry.part is Part.FETCH and not frame.listed:
+                    done.add(url)
+    result.follow = {url: value for url, value in result.follow.items() if url not in done}
+    return result
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """Everything that one process needs."""
+
+    loop: FetchLoop
+    protocols: ProtocolLookup
+    log: FetchLog
+
+    async def run(self) -> None:
+        """Fetch; close connections and the log whatever happens."""
+        try:
+            await self.loop.run()
+        finally:
+            await self.protocols.close()
+            await asyncio.get_running_loop().run_in_executor(None, self.log.close)
+
+
+def resolve_address(host: str) -> str | None:
+    """The first IPv4 (else any) address of a host, None if it has none (java.net.InetAddress.getByName)."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return None
+    addresses = [str(entry[4][0]) for entry in found]
+    return next((address for address in addresses if ":" not in address), addresses[0] if addresses else None)
+
+
+def open_session(
+    segment: Segment,
+    files: Iterable[Path],
+    log_path: Path,
+    conf: Configuration,
+    settings: FetchSettings,
+    clock: Clock,
+    *,
+    state: FetchState | None = None,
+    resumed: Resumed | None = None,
+    share: Share = Share(),
+    hooks: Hooks | None = None,
+    parser: PageParser | None = None,
+    total: int | None = None,
+) -> FetchSession:
+    """Put the parts together. `hooks` is completed, not replaced, by what the session itself needs."""
+    now = clock.now()
+    resumed = resumed or Resumed()
+    hooks = hooks or Hooks()
+    follow = settings.parse and settings.follow.depth > 0
+    queues = FetchQueues(settings.queues, follow=follow, seed=now)
+    key = queue_key(settings.queues.mode, resolve_address)
+    filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
+    feeder = Feeder(
+        fetch_list(files),
+        key,
+        settled=resumed.settled,
+        normalize=URLNormalizers(conf, SCOPE_DEFAULT).normalize if settings.normalize_urls else None,
+        keep=filters.filter if settings.filter_urls else None,
+        mine=share.owns,
+    )
+    recorder = _recorder(segment, settings, conf, parser)
+    protocols = ProtocolLookup(conf, state if settings.store_etag else None)
+    fetch_log = FetchLog(log_path, stored_codec(conf))
+    ledger, stats = Ledger(), FetchStats()
+    loop = FetchLoop(settings, clock, queues, feeder, recorder, fetch_log, ledger, stats, hooks, total)
+    loop.runner = ChainRunner(
+        settings,
+        clock,
+        queues,
+        key,
+        protocols.protocol_of,
+        RedirectRules(settings.redirects, normalizers.normalize, filters.filter),
+        recorder,
+        stats,
+        loop,
+        lambda: loop.stopping,
+    )
+    for item in _followed(resumed, key, share):
+        queues.add(item, now)
+    if state is not None:
+        for host, until in state.busy_hosts(now).items():
+            if share.owns(host):
+                queues.rest_until(host, until, now)
+                if until - now > settings.hung_after:
+                    queues.blocked.add(host)
+    return FetchSession(loop, protocols, fetch_log)
+
+
+def _followed(resumed: Resumed, key: object, share: Share) -> Iterable[FetchItem]:
+    for url, value in resumed.follow.items():
+        queue_id = key(url)  # type: ignore[operator]
+        if queue_id is not None and share.owns(queue_id):
+            yield unpack_follow(url, value, queue_id)
+
+
+def _recorder(segment: Segment, settings: FetchSettings, conf: Configuration, parser: PageParser | None) -> Recorder:
+    mime, signature = MimeUtil(conf), signature_from_conf(conf)
+    return Recorder(
+        segment.name,
+        settings,
+        ScoringFilters(conf),
+        content_type=lambda declared, url, data: mime.resolve(declared or None, url, data),
+        signature=lambda content: signature.calculate(content, None),
+        parser=parser,
+    )
+
+
+def outcome_counts(ledger: Ledger) -> dict[int, int]:
+    """The ledger as plain numbers, for the way between processes."""
+    return {int(outcome): count for outcome, count in ledger.outcomes.items() if outcome is not Outcome.FOLLOWED}
