@@ -1,0 +1,78 @@
+"""Drives the Java harness: requests in, answers out, all of a test's in one JVM."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+SOURCE = Path(__file__).parent / "java" / "Harness.java"
+
+Record = tuple[bytes, ...]
+
+_TIMEOUT = 300
+_LOG_LEVEL = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+
+# Hadoop's local file system and UserGroupInformation look into the JDK
+_OPENED = ("java.base/java.lang", "java.base/java.util", "java.base/java.nio", "java.base/sun.nio.ch")
+
+
+class Harness:
+    """The compiled harness on a class path."""
+
+    def __init__(self, folder: Path, jars: Iterable[Path], extra: Iterable[Path] = ()) -> None:
+        self._folder = folder
+        self._jars = [str(jar) for jar in jars]
+        self._extra = [str(path) for path in extra]
+        command = [
+            "javac",
+            "-nowarn",
+            "-Xlint:none",
+            "-cp",
+            os.pathsep.join(self._jars),
+            "-d",
+            str(folder),
+            str(SOURCE),
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=_TIMEOUT, text=True)
+
+    def run(self, requests: Sequence[Sequence[str | Path]]) -> list[str]:
+        """Send requests; returns an answer for each. AssertionError, with the JVM's log, if one failed."""
+        path = os.pathsep.join([*self._extra, str(self._folder), *self._jars])
+        opened = [word for package in _OPENED for word in ("--add-opens", f"{package}=ALL-UNNAMED")]
+        lines = "".join("\t".join(map(str, request)) + "\n" for request in requests)
+        done = subprocess.run(
+            ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", _LOG_LEVEL, *opened, "-cp", path, "Harness"],
+            input=lines.encode(),
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=False,
+            cwd=self._folder,
+        )
+        answers = done.stdout.decode().splitlines()
+        log = done.stderr.decode(errors="replace")[-4000:]
+        assert len(answers) == len(requests), log
+        for request, answer in zip(requests, answers, strict=True):
+            assert answer == "ok" or answer.startswith("exit "), f"{request}: {answer}\n{log}"
+        return answers
+
+    def properties(self, values: Mapping[str, str]) -> Path:
+        """A file of properties for the request `tool`."""
+        path = self._folder / f"properties-{len(list(self._folder.glob('properties-*')))}"
+        path.write_text("".join(f"{name}={value}\n" for name, value in values.items()), encoding="utf-8")
+        return path
+
+
+def write_records(path: Path, records: Iterable[Record]) -> Path:
+    """Write records as the harness reads them."""
+    lines = (" ".join(base64.b64encode(column).decode() + "." for column in record) for record in records)
+    path.write_text("".join(line + "\n" for line in lines), encoding="ascii")
+    return path
+
+
+def read_records(path: Path, *, header: bool = False) -> list[Record]:
+    """Read records as the harness writes them; with `header`, without the first line."""
+    lines = path.read_text(encoding="ascii").splitlines()[1 if header else 0 :]
+    return [tuple(base64.b64decode(column[:-1]) for column in line.split(" ")) for line in lines]

@@ -1,0 +1,143 @@
+"""Finds or fetches the jars of Apache Nutch and Hadoop for the interoperability tests.
+
+They go to a cache outside the checkout: `MINUTCH_JARS`, else `~/.cache/minutch/jars`, a folder for each set. Maven
+fetches them, from the registry that the machine is set up for; where there is no Maven, Hadoop's alone come out of the
+PyPI package pyspark. A machine without a JVM or without both sources skips the tests, with the reason.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HADOOP = "3.4.1"
+PYSPARK = "3.5.6"
+NUTCH_VERSIONS = ("1.20", "1.22")
+"""The last version with the older layout of Inlinks, and the newest published one."""
+
+_TIMEOUT = 900
+
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>minutch</groupId><artifactId>interop</artifactId><version>1</version>
+<dependencies>{dependencies}</dependencies>
+</project>
+"""
+_DEPENDENCY = (
+    "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version>"
+    "<exclusions>{3}</exclusions></dependency>"
+)
+_EXCLUSION = "<exclusion><groupId>{0}</groupId><artifactId>{1}</artifactId></exclusion>"
+_HADOOP_JARS = (
+    ("org.apache.hadoop", "hadoop-client-api", HADOOP),
+    ("org.apache.hadoop", "hadoop-client-runtime", HADOOP),
+    ("org.lz4", "lz4-java", "1.8.0"),
+    ("org.slf4j", "slf4j-api", "2.0.17"),
+    ("org.slf4j", "slf4j-simple", "2.0.17"),
+)
+_NUTCH_JARS = (
+    ("org.apache.commons", "commons-lang3", "3.17.0"),
+    ("org.apache.commons", "commons-jexl3", "3.4.0"),
+    ("commons-codec", "commons-codec", "1.17.1"),
+)
+
+
+class NoJars(Exception):
+    """Why the tests can't run here."""
+
+
+def cache() -> Path:
+    """The folder that holds the sets of jars."""
+    own = os.environ.get("MINUTCH_JARS")
+    return Path(own) if own else Path.home() / ".cache" / "minutch" / "jars"
+
+
+def require_jvm() -> None:
+    """Raise NoJars unless Java programs can be compiled and run."""
+    for program in ("java", "javac"):
+        if shutil.which(program) is None:
+            raise NoJars(f"no {program} on this machine")
+
+
+@functools.cache
+def hadoop_jars() -> list[Path]:
+    """Hadoop's jars. Raises NoJars."""
+    require_jvm()
+    if shutil.which("mvn") is not None:
+        return _fetched(f"hadoop-{HADOOP}", _HADOOP_JARS)
+    return _from_pyspark()
+
+
+@functools.cache
+def nutch_jars(version: str) -> list[Path]:
+    """The jars of a Nutch version, Hadoop's among them. Raises NoJars."""
+    require_jvm()
+    if shutil.which("mvn") is None:
+        raise NoJars("no Maven on this machine: Nutch's jars can't be fetched")
+    return _fetched(
+        f"nutch-{version}-hadoop-{HADOOP}", (("org.apache.nutch", "nutch", version), *_HADOOP_JARS, *_NUTCH_JARS)
+    )
+
+
+def _fetched(name: str, artifacts: tuple[tuple[str, str, str], ...]) -> list[Path]:
+    """The jars of some artifacts and of all that they need, fetched once."""
+    target = cache() / name
+    if not target.is_dir():
+        fresh = target.with_name(f".{name}.{os.getpid()}")
+        fresh.mkdir(parents=True)
+        try:
+            (fresh / "pom.xml").write_text(_pom(artifacts), encoding="utf-8")
+            _run(
+                ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"],
+                fresh,
+            )
+            _move(fresh / "jars", target)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    return sorted(target.glob("*.jar"))
+
+
+def _pom(artifacts: tuple[tuple[str, str, str], ...]) -> str:
+    exclusions = _EXCLUSION.format("org.apache.logging.log4j", "*")
+    dependencies = "".join(_DEPENDENCY.format(*artifact, exclusions) for artifact in artifacts)
+    return _POM.format(dependencies=dependencies)
+
+
+def _from_pyspark() -> list[Path]:
+    """Hadoop's jars out of the PyPI package pyspark."""
+    target = cache() / f"pyspark-{PYSPARK}"
+    if not target.is_dir():
+        fresh = target.with_name(f".{target.name}.{os.getpid()}")
+        fresh.mkdir(parents=True)
+        try:
+            pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", "."]
+            _run([*pip, f"pyspark=={PYSPARK}"], fresh)
+            names = ("hadoop-client-*", "lz4-java-*", "snappy-java-*", "slf4j-api-*", "commons-logging-*")
+            (fresh / "jars").mkdir()
+            for name in names:
+                for jar in (fresh / "pyspark" / "jars").glob(f"{name}.jar"):
+                    shutil.move(jar, fresh / "jars")
+            _move(fresh / "jars", target)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    return sorted(target.glob("*.jar"))
+
+
+def _run(command: list[str], folder: Path) -> None:
+    try:
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_TIMEOUT, text=True)
+    except (OSError, subprocess.SubprocessError) as exc:
+        lines = (getattr(exc, "stdout", None) or str(exc)).strip().splitlines()
+        raise NoJars(f"{command[0]} could not fetch the jars: {lines[0] if lines else exc}") from exc
+
+
+def _move(fresh: Path, target: Path) -> None:
+    """Put a complete folder in its place, unless another test run was faster."""
+    try:
+        fresh.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
