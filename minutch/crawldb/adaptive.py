@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,13 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.crawldb import rawmap
 from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule, round_int
-from minutch.errors import ConfigError
+from minutch.errors import ConfigError, UrlError
 from minutch.formats.javahash import float32
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import FloatWritable, Text, Writable
 from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum, java_round
 from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY
+from minutch.urls.uri import parse_uri
 
 log = logging.getLogger(__name__)
 
@@ -42,16 +42,6 @@ MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"
 Bounds = tuple[float, float]
 _FIXED_KEY = rawmap.text_key(FIXED_INTERVAL_KEY)
 _TYPE_KEY = rawmap.text_key(CONTENT_TYPE_KEY)
-
-# java.net.URI: the host of a server-based authority; what it does not accept has no host.
-_URI_HOST = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@\[\]]*@)?(?P<host>\[[0-9A-Fa-f:.]+(?:%\w+)?\]|"
-    r"\d{1,3}(?:\.\d{1,3}){3}|(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?)"
-    r"(?::\d*)?(?=[/?#]|$)"
-)
-_NOT_IN_URI = re.compile(
-    r'[\x00-\x20\x7f-\xa0"<>\\^`{|}\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|%(?![0-9A-Fa-f]{2})'
-)
 
 
 class AdaptiveFetchSchedule(AbstractFetchSchedule):
@@ -201,10 +191,10 @@ def clean_mime_type(content_type: str) -> str:
 
 def uri_host(url: str) -> str | None:
     """The host of a URL as java.net.URI.getHost gives it; None where it has none or rejects the URL."""
-    if _NOT_IN_URI.search(url):
+    try:
+        return parse_uri(url).host
+    except UrlError:
         return None
-    match = _URI_HOST.match(url)
-    return match["host"] if match else None
 
 
 def _fixed_intervals(metadata: pl.Series) -> np.ndarray[Any, Any]:

@@ -1,0 +1,302 @@
+"""inject: put seed URLs into the CrawlDb.
+
+    in the CrawlDb   in the seeds   what is written
+    yes              no             the entry as it was
+    no               yes            a new one, db_unfetched, due now
+    yes              yes            the entry as it was; with -update also the seed's metadata, and its score and
+                                    interval if they are not the defaults; with -overwrite the new one
+
+Of a URL that stands in the seeds more than once the last line counts. Every seed leaves through one counter.
+Matched: org.apache.nutch.crawl.Injector.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from minutch.arguments import Flag, parse
+from minutch.conf import Configuration
+from minutch.crawldb import rawmap, scoring
+from minutch.crawldb.filtering import (
+    FILTERED,
+    MALFORMED,
+    PURGE_GONE_PROPERTY,
+    PURGED_GONE,
+    EntryFilter,
+    UrlRules,
+    encode_keys,
+)
+from minutch.crawldb.groups import is_first, merge_sorted
+from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
+from minutch.crawldb.seeds import SeedMetadata, parse_metadata, read_seeds, seed_files
+from minutch.crawldb.store import CrawlDb
+from minutch.formats.javahash import float32
+from minutch.job import Counters, JobContext
+from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_INJECTED
+from minutch.tables.frame import CRAWLDB_SCHEMA
+from minutch.tables.parallel import memory_budget
+from minutch.tables.shuffle import Shuffle
+
+log = logging.getLogger(__name__)
+
+REJECTED: Final = "seeds rejected"
+DUPLICATES: Final = "seeds given more than once"
+MERGED: Final = "seeds already in the CrawlDb"
+NEW: Final = "seeds new"
+PURGED_BY_FILTER: Final = "entries rejected by filters"
+
+FLAGS: Final = tuple(map(Flag, ("-overwrite", "-update", "-noFilter", "-noNormalize", "-filterNormalizeAll")))
+USAGE: Final = """Injector [-D...] <crawldb> <url_dir> [-overwrite|-update] [-noFilter] [-noNormalize] \
+[-filterNormalizeAll]
+
+  <crawldb>\tthe CrawlDb; made if there is none
+  <url_dir>\ta seed file, or a directory of seed files: a URL per line, perhaps followed by metadata,
+           \tkey=value between tabs. Blank lines and lines that begin with # are skipped.
+           \tThree keys have a meaning of their own:
+           \t\tnutch.score: the score of the URL
+           \t\tnutch.fetchInterval: its fetch interval in seconds
+           \t\tnutch.fetchInterval.fixed: a fetch interval that adaptive schedules leave alone
+           \tExample:
+           \t http://www.nutch.org/ \\t nutch.score=10 \\t nutch.fetchInterval=2592000 \\t userType=open_source
+
+ -overwrite\treplace entries of the CrawlDb by the seeds (goes before -update)
+ -update   \tmerge seeds into entries of the CrawlDb, whose metadata stays
+ -noNormalize\tdo not normalize the seeds
+ -noFilter \tdo not filter the seeds
+ -filterNormalizeAll
+           \tnormalize and filter the entries of the CrawlDb, too
+ -D...     \tset a property (property=value)
+ -Ddb.update.purge.404=true
+           \tremove entries that are gone (404) from the CrawlDb"""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a seed has that its line does not give."""
+
+    now: int
+    interval: int
+    score: float
+    scoring: ScoringFilters
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, now: int) -> Defaults:
+        """As InjectMapper.setup reads them; `injector.current.time` stands for the clock where it is set."""
+        return cls(
+            conf.get_long("injector.current.time", now),
+            conf.get_int("db.fetch.interval.default", 2592000),
+            conf.get_float("db.score.injected", 1.0),
+            ScoringFilters(conf),
+        )
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
+    given = parse(args, FLAGS, usage=USAGE, least=2, most=2, ignore_case=True)
+    crawldb, url_dir = map(Path, given.positional)
+    counters = inject(
+        crawldb,
+        url_dir,
+        context,
+        overwrite=given["-overwrite"],
+        update=given["-update"],
+        normalize=not given["-noNormalize"],
+        filtering=not given["-noFilter"],
+        filter_normalize_all=given["-filterNormalizeAll"],
+    )
+    context.report("Injector", counters)
+    return 0
+
+
+def inject(
+    crawldb: Path,
+    url_dir: Path,
+    context: JobContext,
+    *,
+    overwrite: bool = False,
+    update: bool = False,
+    normalize: bool = True,
+    filtering: bool = True,
+    filter_normalize_all: bool = False,
+) -> Counters:
+    """Inject the seeds of `url_dir` into the CrawlDb at `crawldb`, which is made if there is none.
+
+    Returns what became of the seeds and entries. Raises StoreError (no seeds), LockedError, FormatError (damage);
+    the CrawlDb is then as before.
+    """
+    conf = context.conf
+    log.info("Injector: starting")
+    log.info("Injector: crawlDb: %s", crawldb)
+    log.info("Injector: urlDir: %s", url_dir)
+    log.info("Injector: overwrite: %s", str(overwrite).lower())
+    log.info("Injector: update: %s", str(update).lower())
+    files = seed_files(url_dir)
+    db, defaults = CrawlDb(crawldb), Defaults.from_conf(conf, context.clock.now())
+    rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False)
+    counters = Counters()
+    with (
+        db.lock(),
+        Entries([db], conf, _InjectEntryFilter(conf, rules if filter_normalize_all else None)) as old,
+        Shuffle(number_of_parts(conf), CRAWLDB_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as seeds,
+        context.progress("inject") as progress,
+    ):
+        for frame in _read(files, rules, defaults, counters):
+            seeds.add(frame)
+            progress.advance(len(frame))
+        merged = rewrite(
+            db,
+            conf,
+            lambda part: [*old.streams(part), seeds.sorted(part)],
+            lambda frames: merge(frames[0], frames[1], defaults, overwrite=overwrite, update=update),
+            progress,
+        )
+    _summarize(counters, merged, seeds.rows, old.counters)
+    _log_summary(counters, conf, filter_normalize_all)
+    return counters
+
+
+class _InjectEntryFilter(EntryFilter):
+    """The entries of the CrawlDb pass as they are, save those that are purged or, if asked for, rejected by rules."""
+
+    def __init__(self, conf: Configuration, rules: UrlRules | None) -> None:
+        super().__init__(conf.with_values({"db.update.purge.orphans": "false"}))
+        if rules is not None:
+            self.rules = rules
+
+
+def _read(files: list[Path], rules: UrlRules, defaults: Defaults, counters: Counters) -> Iterator[pl.DataFrame]:
+    """The seeds of all files as new entries, counted where they are rejected."""
+    for path in files:
+        log.info("Injecting seed URL file %s", path)
+        for lines in read_seeds(path):
+            urls = rules.apply(lines["url"], counters)
+            _report_rejected(lines, urls, path)
+            accepted = lines.with_columns(url=urls).filter(urls.is_not_null())
+            yield scoring.injected_scores(_entries(accepted, defaults, path), defaults.scoring, counters)
+
+
+def _report_rejected(lines: pl.DataFrame, urls: pl.Series, path: Path) -> None:
+    if log.isEnabledFor(logging.DEBUG):
+        for number, url in lines.filter(urls.is_null()).select("line", "url").iter_rows():
+            log.debug("%s:%d: rejected: %s", path, number, url)
+
+
+def _entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataFrame:
+    frame = lines.select(
+        key=encode_keys(lines["url"]),
+        status=pl.lit(STATUS_INJECTED, pl.UInt8),
+        fetch_time=pl.lit(defaults.now, pl.Int64),
+        modified_time=pl.lit(0, pl.Int64),
+        retries=pl.lit(0, pl.Int8),
+        fetch_interval=pl.lit(defaults.interval, pl.Int32),
+        score=pl.lit(defaults.score, pl.Float32),
+        signature=pl.lit(None, pl.Binary),
+        metadata=pl.lit(None, pl.Binary),
+    )
+    special = lines.select((pl.col("extra").str.len_bytes() > 0).fill_null(False)).to_series().arg_true()
+    if special.is_empty():
+        return frame
+    given = [
+        parse_metadata(extra, f"{path}:{number}")
+        for number, extra in lines.select(pl.col("line", "extra").gather(special)).iter_rows()
+    ]
+    metadata = pl.Series([g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary)
+    intervals = _column(given, "interval", defaults.interval, pl.Int32)
+    return frame.with_columns(
+        score=frame["score"].scatter(special, _column(given, "score", defaults.score, pl.Float32)),
+        fetch_interval=frame["fetch_interval"].scatter(special, intervals),
+        metadata=frame["metadata"].scatter(special, metadata),
+    )
+
+
+def _column(given: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]) -> pl.Series:
+    values = (getattr(metadata, name) for metadata in given)
+    found = [default if value is None else value for value in values]
+    return pl.Series([float32(value) for value in found] if dtype is pl.Float32 else found, dtype=dtype)
+
+
+def merge(
+    old: pl.DataFrame, seeds: pl.DataFrame, defaults: Defaults, *, overwrite: bool, update: bool
+) -> tuple[pl.DataFrame, Counters]:
+    """The CrawlDb with the seeds in it; tables sorted by key (Injector.InjectReducer)."""
+    old, unique = _last_of_key(old), _last_of_key(seeds)
+    unique = unique.with_columns(status=pl.lit(STATUS_DB_UNFETCHED, pl.UInt8))
+    counters = Counters()
+    counters.add(DUPLICATES, len(seeds) - len(unique))
+    if unique.is_empty():
+        return old, counters
+    at = unique.select("key").join(old.select("key").with_row_index("at"), on="key", how="left", maintain_order="left")
+    known = at["at"].is_not_null()
+    counters.add(MERGED, int(known.sum()))
+    counters.add(NEW, len(unique) - int(known.sum()))
+    if not known.any():
+        return merge_sorted(old, unique), counters
+    if overwrite:
+        rest = old.join(unique.select("key"), on="key", how="anti", maintain_order="left")
+        return merge_sorted(rest, unique), counters
+    if update:
+        old = _updated(old, at["at"].filter(known), unique.filter(known), defaults)
+    return merge_sorted(old, unique.filter(~known)), counters
+
+
+def _last_of_key(frame: pl.DataFrame) -> pl.DataFrame:
+    """The last row of each key; entries that stand twice in a CrawlDb are an accident."""
+    first = is_first(frame)
+    return frame if first.all() else frame.filter(first.shift(-1, fill_value=True))
+
+
+def _updated(old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
+    """The entries, those at rows `at` with what their seeds say."""
+    before = old.select(pl.col("score", "fetch_interval", "metadata").gather(at))
+    merged = [rawmap.merge(own, seed) for own, seed in zip(before["metadata"], seeds["metadata"], strict=True)]
+    own_score = seeds["score"] != defaults.score
+    own_interval = seeds["fetch_interval"] != defaults.interval
+    return old.with_columns(
+        score=old["score"].scatter(at, seeds["score"].zip_with(own_score, before["score"])),
+        fetch_interval=old["fetch_interval"].scatter(
+            at, seeds["fetch_interval"].zip_with(own_interval, before["fetch_interval"])
+        ),
+        metadata=old["metadata"].scatter(at, pl.Series(merged, dtype=pl.Binary)),
+    )
+
+
+def _summarize(counters: Counters, merged: Counters, injected: int, entries: Counters) -> None:
+    """Give the job's counters their names and order."""
+    rejected = counters.pop(FILTERED, 0) + counters.pop(MALFORMED, 0)
+    counters.add(REJECTED, rejected)
+    for name in (NEW, MERGED, DUPLICATES):
+        counters.add(name, merged.get(name, 0))
+    counters.add("seeds", rejected + injected)
+    if PURGED_GONE in entries:
+        counters.add(PURGED_GONE, entries[PURGED_GONE])
+    if FILTERED in entries or MALFORMED in entries:
+        counters.add(PURGED_BY_FILTER, entries.get(FILTERED, 0) + entries.get(MALFORMED, 0))
+
+
+def _log_summary(counters: Counters, conf: Configuration, filter_normalize_all: bool) -> None:
+    """The counts in Nutch's words."""
+    unique = counters[NEW] + counters[MERGED]
+    log.info("Injector: Total urls rejected by filters: %d", counters[REJECTED])
+    log.info(
+        "Injector: Total urls injected after normalization and filtering: %d (unique URLs: %d)",
+        counters["seeds"] - counters[REJECTED],
+        unique,
+    )
+    log.info("Injector: Total urls injected but already in CrawlDb: %d", counters[MERGED])
+    log.info("Injector: Total new urls injected: %d", counters[NEW])
+    if filter_normalize_all:
+        log.info("Injector: Total urls removed from CrawlDb by filters: %d", counters.get(PURGED_BY_FILTER, 0))
+    if conf.get_boolean(PURGE_GONE_PROPERTY, False):
+        log.info(
+            "Injector: Total urls with status gone removed from CrawlDb (%s): %d",
+            PURGE_GONE_PROPERTY,
+            counters.get(PURGED_GONE, 0),
+        )
+    log.info("Injector: finished")

@@ -1,0 +1,134 @@
+"""mergedb: make one CrawlDb of several.
+
+Of a URL that is in more than one, the entry that was fetched last stays (of never fetched ones that with the later
+fetch time; of equals the first). Metadata of all its entries is merged, the newer entry's values over the older's.
+Matched: org.apache.nutch.crawl.CrawlDbMerger.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from minutch.arguments import Flag, parse
+from minutch.crawldb.filtering import EntryFilter
+from minutch.crawldb.groups import first_of_key, is_first, merge_sorted
+from minutch.crawldb.partitions import Entries, rewrite
+from minutch.crawldb.rawmap import RawMap
+from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
+from minutch.crawldb.store import CrawlDb
+from minutch.errors import StoreError
+from minutch.job import Counters, JobContext
+from minutch.tables.frame import CRAWLDB_SCHEMA
+
+log = logging.getLogger(__name__)
+
+ENTRIES: Final = "entries written"
+MERGED: Final = "entries merged into others"
+
+FLAGS: Final = (Flag("-normalize"), Flag("-filter"))
+USAGE: Final = """CrawlDbMerger <output_crawldb> <crawldb1> [<crawldb2> <crawldb3> ...] [-normalize] [-filter]
+\toutput_crawldb\tthe CrawlDb to write; one that is there is replaced
+\tcrawldb1 ...\tthe CrawlDbs to merge (one will do)
+\t-normalize\tnormalize the URLs of the CrawlDbs (seldom needed)
+\t-filter\tfilter the URLs of the CrawlDbs"""
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 (and an error) where nothing has changed."""
+    given = parse(args, FLAGS, usage=USAGE, least=2)
+    output, *dbs = map(Path, given.positional)
+    counters = mergedb(output, dbs, context, normalize=given["-normalize"], filtering=given["-filter"])
+    context.report("CrawlDb merge", counters)
+    return 0
+
+
+def mergedb(
+    output: Path, dbs: Sequence[Path], context: JobContext, *, normalize: bool = False, filtering: bool = False
+) -> Counters:
+    """Merge the CrawlDbs `dbs` into a new one at `output`.
+
+    Paths that do not exist are skipped with a message. Raises StoreError if none is left, LockedError, FormatError.
+    """
+    log.info("CrawlDb merge: starting")
+    sources = _existing(dbs)
+    conf, result = context.conf, CrawlDb(output)
+    schedule = fetch_schedule(conf)
+    entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
+    with (
+        result.lock(),
+        Entries(sources, conf, entry_filter) as entries,
+        context.progress("mergedb") as progress,
+    ):
+        counters = rewrite(result, conf, entries.streams, lambda frames: merge(frames, schedule), progress)
+    counters.merge(entries.counters)
+    log.info("CrawlDb merge: finished")
+    return counters
+
+
+def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
+    found = []
+    for path in dbs:
+        if path.exists():
+            log.info("Adding %s", path)
+            found.append(CrawlDb(path))
+            found[-1].require_parts()
+        else:
+            log.warning("skipping %s, which does not exist", path)
+    if not found:
+        raise StoreError(f"no CrawlDb to merge: {', '.join(map(str, dbs))} do not exist")
+    return found
+
+
+def merge(frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule) -> tuple[pl.DataFrame, Counters]:
+    """One entry per URL of tables that are each sorted by key, the first table's entries first."""
+    table = frames[0] if len(frames) == 1 else pl.concat(frames).sort("key", maintain_order=True)
+    counters = Counters()
+    if is_first(table).all():
+        counters.add(ENTRIES, len(table))
+        return table, counters
+    several = table["key"].is_duplicated()
+    merged = _newest(table.filter(several), schedule)
+    result = merge_sorted(table.filter(~several), merged)
+    counters.add(ENTRIES, len(result))
+    counters.add(MERGED, len(table) - len(result))
+    return result, counters
+
+
+def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFrame:
+    """The newest entry of each key, with all metadata of the key's entries; each key is there more than once."""
+    table = table.with_columns(last_fetch=schedule.calculate_last_fetch_time_columns(table))
+    order = ["key", "last_fetch", "fetch_time"]
+    newest = first_of_key(table.sort(order, descending=[False, True, True], maintain_order=True))
+    newest = newest.select(CRAWLDB_SCHEMA.names())
+    described = table.filter(pl.col("metadata").is_not_null().any().over("key"))
+    if described.is_empty():
+        return newest
+    metadata = _merged_metadata(described)
+    return newest.join(metadata, on="key", how="left", maintain_order="left").select(
+        pl.exclude("metadata", "merged"), pl.coalesce("merged", "metadata").alias("metadata")
+    )
+
+
+def _merged_metadata(table: pl.DataFrame) -> pl.DataFrame:
+    """key -> `merged`, the metadata of its entries put together one after the other."""
+    keys, merged = [], []
+    rows = table.select("key", "last_fetch", "fetch_time", "metadata").iter_rows()
+    for key, entries in groupby(rows, key=lambda row: row[0]):
+        result, newest = RawMap(), (-1, -1)
+        for _, last_fetch, fetch_time, data in entries:
+            own = RawMap(data)
+            if (last_fetch, fetch_time) > newest:
+                newest = (last_fetch, fetch_time)
+                result.put_all(own)
+            else:
+                own.put_all(result)
+                result = own
+        keys.append(key)
+        merged.append(result.to_bytes())
+    return pl.DataFrame({"key": keys, "merged": merged}, schema={"key": pl.Binary, "merged": pl.Binary})

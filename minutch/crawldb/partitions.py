@@ -1,0 +1,124 @@
+"""The entries of CrawlDbs, partition by partition, on their way through a job; and the new CrawlDb that comes of it.
+
+A job is a function of one partition. Where a CrawlDb has as many partitions as the job makes
+(mapreduce.job.reduces), partition i is read from part i as it lies there, sorted. Otherwise, or where normalizing
+changes the URLs, all entries are partitioned and sorted anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.crawldb.filtering import EntryFilter
+from minutch.crawldb.store import CrawlDb
+from minutch.job import Counters
+from minutch.tables.frame import CRAWLDB_SCHEMA, empty
+from minutch.tables.merge import aligned
+from minutch.tables.parallel import for_each, memory_budget, ordered, workers
+from minutch.tables.partition import partition_of
+from minutch.tables.shuffle import Shuffle
+
+if TYPE_CHECKING:
+    from minutch.job import Progress
+
+_SAMPLE = 1000  # every so manieth key is checked to lie in its partition
+
+Step = Callable[[tuple[pl.DataFrame, ...]], tuple[pl.DataFrame, Counters]]
+"""What a job does with the rows of a range of keys, one table per source: the new entries, and what happened."""
+
+
+def number_of_parts(conf: Configuration) -> int:
+    """How many partitions a job makes: mapreduce.job.reduces."""
+    return max(1, conf.get_int("mapreduce.job.reduces", 1))
+
+
+class Entries:
+    """The entries of some CrawlDbs as sorted streams, one or more per partition. A context manager.
+
+    `counters` collects what `entry_filter` does, when the streams have been read.
+    """
+
+    def __init__(self, dbs: Sequence[CrawlDb], conf: Configuration, entry_filter: EntryFilter) -> None:
+        self.counters = Counters()
+        self.parts = number_of_parts(conf)
+        self._dbs = dbs
+        self._conf = conf
+        self._filter = entry_filter
+        self._shuffle: Shuffle | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
+            shuffle = Shuffle(
+                self.parts, CRAWLDB_SCHEMA, budget=memory_budget(self._conf), spill=self._dbs[0].path.parent
+            )
+            self._shuffle = self._stack.enter_context(shuffle)
+            for db in self._dbs:
+                for part in range(len(db.parts())):
+                    for frame in self._filtered(db.scan_part(part)):
+                        shuffle.add(frame)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def streams(self, part: int) -> list[Iterator[pl.DataFrame]]:
+        """The streams of a partition; of equal keys those of the first CrawlDb come first."""
+        if self._shuffle is not None:
+            return [self._shuffle.sorted(part)]
+        return [self._filtered(db.scan_part(part)) if db.parts() else iter([empty(CRAWLDB_SCHEMA)]) for db in self._dbs]
+
+    def _filtered(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            yield self._filter.apply(frame, self.counters)
+
+    def _is_partitioned(self, db: CrawlDb) -> bool:
+        """Whether the parts of `db` are this job's partitions; each is judged by a sample of its first rows."""
+        paths = db.parts()
+        if not paths:
+            return True
+        if len(paths) != self.parts:
+            return False
+        return self.parts == 1 or all(_belongs(next(db.scan_part(i)), i, self.parts) for i in range(self.parts))
+
+
+def _belongs(frame: pl.DataFrame, part: int, parts: int) -> bool:
+    return bool((partition_of(frame["key"].gather_every(_SAMPLE), parts) == part).all())
+
+
+def rewrite(
+    db: CrawlDb,
+    conf: Configuration,
+    sources: Callable[[int], Sequence[Iterable[pl.DataFrame]]],
+    step: Step,
+    progress: Progress,
+) -> Counters:
+    """Replace `db` by what `step` makes of the sorted `sources` of each partition. The caller holds the lock.
+
+    The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has changed.
+    """
+    parts = number_of_parts(conf)
+    threads = 1 if parts >= workers() else 0
+    with db.replacement(keep_old=conf.get_boolean("db.preserve.backup", True)) as directory:
+
+        def write_part(part: int) -> Counters:
+            counters = Counters()
+            with db.part_writer(directory, part) as writer:
+                for frame, counted in ordered(step, aligned(*sources(part)), threads):
+                    writer.write(frame)
+                    counters.merge(counted)
+                    progress.advance(len(frame))
+            return counters
+
+        total = Counters()
+        for counted in for_each(write_part, range(parts)):
+            total.merge(counted)
+    return total

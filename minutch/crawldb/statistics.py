@@ -1,0 +1,202 @@
+"""What `readdb -stats` counts, and how it prints it.
+
+The order of the lines is that of Nutch's keys: interval, fetch time, retries, score, status. Fetch times are in whole
+minutes; with `-sort` each status is followed by its hosts. An entry whose URL has an empty host counts as a second line
+of its status there (Nutch splits the key at blanks).
+
+Sums of scores are 32-bit in Nutch, so they depend on the order of the values; so do the quantiles. For a CrawlDb of up
+to `FOLLOWED` entries the order is followed, and the lines are Nutch's to the last digit; for a larger one, the average
+is that of 64-bit sums and the quantiles are exact.
+Matched: org.apache.nutch.crawl.CrawlDbReader (CrawlDbStatMapper, CrawlDbStatReducer, processStatJob), TimingUtil.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.crawldb.filtering import decode_keys
+from minutch.crawldb.quantiles import digest_of, quantiles
+from minutch.crawldb.statorder import Values, value_order
+from minutch.errors import UrlError
+from minutch.formats.javahash import date_to_string, double_to_string
+from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
+from minutch.urls.parts import parse
+
+log = logging.getLogger(__name__)
+
+QUANTILES_PROPERTY: Final = "db.stats.score.quantiles"
+QUANTILES: Final = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
+FOLLOWED: Final = 5000
+_FLOAT_MIN: Final = 1.401298464324817e-45  # where Nutch starts to look for the largest score
+_MINUTE: Final = 60_000
+
+
+class Statistics:
+    """Counts over the entries of a CrawlDb, added part by part, table by table."""
+
+    def __init__(self, *, hosts: bool = False) -> None:
+        self.total = 0
+        self._hosts = hosts
+        self._statuses: Counter[int] = Counter()
+        self._retries: Counter[int] = Counter()
+        self._by_host: Counter[tuple[int, str]] = Counter()
+        self._times = Range()
+        self._intervals = Range()
+        self._parts: list[list[Values]] = []
+        self._sizes: list[int] = []
+
+    def begin_part(self, size: int) -> None:
+        """What is added from now on is of another part file, of `size` bytes."""
+        self._parts.append([])
+        self._sizes.append(size)
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Count the entries of a table."""
+        self.total += len(frame)
+        self._statuses.update(dict(frame["status"].value_counts().iter_rows()))
+        self._retries.update(dict(frame["retries"].value_counts().iter_rows()))
+        times = frame["fetch_time"]
+        self._times.add(times // _MINUTE + ((times < 0) & (times % _MINUTE != 0)).cast(pl.Int64))
+        self._intervals.add(frame["fetch_interval"].cast(pl.Int64))
+        hosts = _hosts(frame["key"]) if self._hosts else None
+        if hosts is not None:
+            pairs = pl.DataFrame({"status": frame["status"], "host": hosts}).drop_nulls()
+            self._by_host.update(
+                {(code, host): n for code, host, n in pairs.group_by("status", "host").len().iter_rows()}
+            )
+        if self.total > FOLLOWED:
+            hosts = None
+        self._parts[-1].append(Values(frame["status"], frame["retries"], frame["score"].to_numpy(), hosts))
+
+    def lines(self, conf: Configuration) -> Iterator[str]:
+        """The table, line by line."""
+        yield f"TOTAL urls:\t{self.total}"
+        if not self.total:
+            return
+        yield f"shortest fetch interval:\t{days_hms(self._intervals.least)}"
+        yield f"avg fetch interval:\t{days_hms(_quotient(self._intervals.sum, self.total))}"
+        yield f"longest fetch interval:\t{days_hms(self._intervals.most)}"
+        yield f"earliest fetch time:\t{iso_date(self._times.least * _MINUTE)}"
+        yield f"avg of fetch times:\t{iso_date(_quotient(self._times.sum, self.total) * _MINUTE)}"
+        yield f"latest fetch time:\t{iso_date(self._times.most * _MINUTE)}"
+        for retries in sorted(self._retries, key=str):
+            yield f"retry {retries}:\t{self._retries[retries]}"
+        yield from self._score_lines(conf)
+        yield from self._status_lines()
+
+    def _score_lines(self, conf: Configuration) -> Iterator[str]:
+        parts = [Values.concat(part) for part in self._parts]
+        scores = np.concatenate([part.scores for part in parts])
+        valid = scores[~np.isnan(scores)]
+        if len(valid) < len(scores):
+            yield f"score == NaN:\t{len(scores) - len(valid)}"
+        if not len(valid):
+            return
+        wanted = _wanted_quantiles(conf)
+        if self.total <= FOLLOWED:
+            order = value_order(parts, self._sizes, max(1, conf.get_int("mapreduce.job.reduces", 1)))
+            score_sum = np.float32(0)
+            for part in order.sums:
+                score_sum += np.add.accumulate(part, dtype=np.float32)[-1]
+            digest = digest_of(part.tolist() for part in order.digests)
+            found = [digest.quantile(q) for q in wanted]
+        else:
+            score_sum = np.float32(valid.sum(dtype=np.float64))
+            found = quantiles(valid, wanted)
+        for q, value in zip(wanted, found, strict=True):
+            yield f"score quantile {double_to_string(q)}:\t{double_to_string(value)}"
+        yield f"min score:\t{double_to_string(float(valid.min()))}"
+        yield f"avg score:\t{double_to_string(float(score_sum) / self.total)}"
+        yield f"max score:\t{double_to_string(max(float(valid.max()), _FLOAT_MIN))}"
+
+    def _status_lines(self) -> Iterator[str]:
+        for code in sorted(self._statuses, key=str):
+            yield f"status {code} ({status_name(code)}):\t{self._statuses[code]}"
+            for host in sorted(host for status, host in self._by_host if status == code):
+                count = self._by_host[code, host]
+                yield f"   {host} :\t{count}" if host else f"status {code} ({status_name(code)}):\t{count}"
+
+
+class Range:
+    """Smallest, largest and sum of integers."""
+
+    def __init__(self) -> None:
+        self.least, self.most, self.sum = (1 << 63) - 1, -(1 << 63), 0
+
+    def add(self, values: pl.Series) -> None:
+        """Take in a column."""
+        if len(values):
+            array = values.to_numpy()
+            self.least = min(self.least, int(array.min()))
+            self.most = max(self.most, int(array.max()))
+            self.sum += int(array.sum())
+
+
+def _hosts(keys: pl.Series) -> pl.Series:
+    """The host of each URL as java.net.URL has it, null where it is no URL."""
+    urls = decode_keys(keys)
+    distinct = urls.unique()
+    table = pl.DataFrame(
+        {"url": distinct, "host": [_host(url) for url in distinct]}, schema_overrides={"host": pl.String}
+    )
+    return urls.to_frame("url").join(table, on="url", how="left", maintain_order="left")["host"]
+
+
+def _host(url: str) -> str | None:
+    try:
+        return parse(url).host
+    except UrlError as exc:
+        log.error("no host in %s: %s", url, exc)
+        return None
+
+
+def _wanted_quantiles(conf: Configuration) -> Sequence[float]:
+    """Those of `db.stats.score.quantiles`, sorted, else the usual ones."""
+    if conf.get(QUANTILES_PROPERTY) is None:
+        return QUANTILES
+    found = []
+    for text in conf.get_strings(QUANTILES_PROPERTY):
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if 0 <= value <= 1:
+            found.append(value)
+        else:
+            log.warning("%s: expected numbers from 0 to 1; skipped %s", QUANTILES_PROPERTY, text)
+    return sorted(found)
+
+
+def _quotient(total: int, count: int) -> int:
+    """Java's integer division, towards zero."""
+    return -(-total // count) if total < 0 else total // count
+
+
+def days_hms(seconds: int) -> str:
+    """A span of time as TimingUtil.secondsToDaysHMS prints it: `31 days, 00:44:02`."""
+    days = _quotient(seconds, SECONDS_PER_DAY)
+    rest = seconds - days * SECONDS_PER_DAY
+    sign = "-" if rest < 0 else ""
+    hours, minutes, secs = (f"{sign if n else ''}{n:02d}" for n in _hms(abs(rest)))
+    return f"{days} days, {hours}:{minutes}:{secs}" if days else f"{hours}:{minutes}:{secs}"
+
+
+def _hms(seconds: int) -> tuple[int, int, int]:
+    return seconds // 3600, seconds // 60 % 60, seconds % 60
+
+
+def iso_date(ms: int) -> str:
+    """A time as Nutch's log prints a Date: `2026-11-21T06:44:00.000+0000`; years beyond four digits as Date does."""
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    except OverflowError:
+        return date_to_string(ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}+0000"

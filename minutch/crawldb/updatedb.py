@@ -1,0 +1,152 @@
+"""updatedb: merge what was fetched, parsed and found in segments into the CrawlDb.
+
+Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one counter: by the status of
+its new entry, or by the reason why it has none. What becomes of it is decided in `transitions`.
+Matched: org.apache.nutch.crawl.CrawlDb.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from minutch.arguments import fail
+from minutch.crawldb.filtering import FILTER_PROPERTY, NORMALIZE_PROPERTY, PURGE_GONE_PROPERTY, EntryFilter
+from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
+from minutch.crawldb.store import CrawlDb
+from minutch.crawldb.transitions import ADDITIONS_PROPERTY, Rules, update
+from minutch.errors import StoreError
+from minutch.job import Counters, JobContext
+from minutch.tables.crawldata import scan
+from minutch.tables.database import part_paths
+from minutch.tables.frame import CRAWLDB_SCHEMA
+from minutch.tables.parallel import memory_budget
+from minutch.tables.shuffle import Shuffle
+
+log = logging.getLogger(__name__)
+
+FETCH_PART: Final = "crawl_fetch"
+PARSE_PART: Final = "crawl_parse"
+
+USAGE: Final = """CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force] [-normalize] [-filter] [-noAdditions]
+\tcrawldb\tthe CrawlDb to update; made if there is none
+\t-dir segments\tthe directory of the segments to update from
+\tseg1 seg2 ...\tthe segments to update from
+\t-force\tgo past another's lock on the CrawlDb
+\t-normalize\tnormalize the URLs of the CrawlDb and the segments (seldom needed)
+\t-filter\tfilter the URLs of the CrawlDb and the segments
+\t-noAdditions\tupdate known URLs only, add none"""
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
+    conf = context.conf
+    switches = {
+        "-normalize": conf.get_boolean(NORMALIZE_PROPERTY, False),
+        "-filter": conf.get_boolean(FILTER_PROPERTY, False),
+        "-force": False,
+        "-noAdditions": not conf.get_boolean(ADDITIONS_PROPERTY, True),
+    }
+    paths: list[Path] = []
+    words = iter(args)
+    for word in words:
+        if word in switches and paths:
+            switches[word] = True
+        elif word == "-dir" and paths:
+            paths += segments_in(Path(next(words, "") or fail("-dir needs a directory", USAGE)))
+        elif word.startswith("-"):
+            fail(f"unknown option {word}", USAGE)
+        else:
+            paths.append(Path(word))
+    if not paths:
+        fail("", USAGE)
+    counters = updatedb(
+        paths[0],
+        list(dict.fromkeys(paths[1:])),
+        context,
+        normalize=switches["-normalize"],
+        filtering=switches["-filter"],
+        additions=not switches["-noAdditions"],
+        force=switches["-force"],
+    )
+    context.report("CrawlDb update", counters)
+    return 0
+
+
+def segments_in(directory: Path) -> list[Path]:
+    """The directories in `directory`, oldest first by name. Raises StoreError if it is none itself."""
+    if not directory.is_dir():
+        raise StoreError(f"{directory}: no such directory of segments")
+    return sorted(path for path in directory.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def updatedb(
+    crawldb: Path,
+    segments: Sequence[Path],
+    context: JobContext,
+    *,
+    normalize: bool = False,
+    filtering: bool = False,
+    additions: bool = True,
+    force: bool = False,
+) -> Counters:
+    """Merge `segments` into the CrawlDb at `crawldb`, which is made if there is none.
+
+    Returns what became of the URLs. Raises LockedError, StoreError (nothing to read at all), FormatError (damage);
+    the CrawlDb is then as before.
+    """
+    conf = context.conf.with_values({ADDITIONS_PROPERTY: str(additions).lower()})
+    log.info("CrawlDb update: starting")
+    log.info("CrawlDb update: db: %s", crawldb)
+    log.info("CrawlDb update: segments: %s", [str(segment) for segment in segments])
+    log.info("CrawlDb update: additions allowed: %s", str(additions).lower())
+    log.info("CrawlDb update: URL normalizing: %s", str(normalize).lower())
+    log.info("CrawlDb update: URL filtering: %s", str(filtering).lower())
+    log.info("CrawlDb update: 404 purging: %s", str(conf.get_boolean(PURGE_GONE_PROPERTY, False)).lower())
+    db, rules, now = CrawlDb(crawldb), Rules.from_conf(conf), context.clock.now()
+    entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
+    inputs = [path for segment in segments for path in _inputs(segment)]
+    if not inputs and not db.exists():
+        raise StoreError(f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}")
+    with (
+        db.lock(force),
+        Entries([db], conf, entry_filter) as old,
+        Shuffle(number_of_parts(conf), CRAWLDB_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as news,
+        context.progress("updatedb") as progress,
+    ):
+        counters = Counters()
+        for frame in _read(inputs):
+            news.add(entry_filter.apply(frame, counters))
+            progress.advance(len(frame))
+        updated = rewrite(
+            db,
+            conf,
+            lambda part: [*old.streams(part), news.sorted(part)],
+            lambda frames: update(frames[0], frames[1], rules, now),
+            progress,
+        )
+    counters.merge(old.counters)
+    counters.merge(updated)
+    log.info("CrawlDb update: finished")
+    return counters
+
+
+def _inputs(segment: Path) -> list[Path]:
+    """The part files of a segment that an update reads; none, with a message, if it has no crawl_fetch."""
+    if not (segment / FETCH_PART).is_dir():
+        log.warning("CrawlDb update: skipping %s, which has no %s", segment, FETCH_PART)
+        return []
+    found = part_paths(segment / FETCH_PART)
+    if (segment / PARSE_PART).is_dir():
+        return found + part_paths(segment / PARSE_PART)
+    log.info("CrawlDb update: %s is fetched but not parsed", segment)
+    return found
+
+
+def _read(paths: Sequence[Path]) -> Iterator[pl.DataFrame]:
+    for path in paths:
+        yield from scan(path)
