@@ -259,6 +259,12 @@ def date_to_string(ms: int) -> str:
     return f"{_DAYS[ms // _DAY_MS % 7]} {_MONTHS[month - 1]} {day:02} {clock} UTC {year}"
 
 
+def date_time_to_string(ms: int, between: str = " ") -> str:
+    """SimpleDateFormat("yyyy-MM-dd HH:mm:ss") in the time zone UTC; `between` stands between date and time."""
+    year, month, day, second = date_fields(ms)
+    return f"{year:04}-{month:02}-{day:02}{between}{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+
+
 def date_fields(ms: int) -> tuple[int, int, int, int]:
     """Year, month, day and second of the day in UTC, in Java's calendar: Julian before 15 October 1582.
 

@@ -99,6 +99,13 @@ REGISTRY: dict[str, str | type[Writable]] = {
 """Java class name -> class, or `module:class` that is imported when it is first looked up."""
 
 
+_SHORT_NAMES = {
+    name: f"org.apache.hadoop.io.{java}"
+    for name, java in {"null": "NullWritable", "long": "LongWritable", "UTF8": "UTF8", "MD5Hash": "MD5Hash"}.items()
+}
+"""What stands for some classes in the oldest files (WritableName)."""
+
+
 def register(cls: W) -> W:
     """Class decorator: make `cls` known by its `class_name`."""
     REGISTRY[cls.class_name] = cls
@@ -107,6 +114,7 @@ def register(cls: W) -> W:
 
 def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
     """The class of a Java class name; FormatError (at `offset`, where the name stood) if minutch has none."""
+    class_name = _SHORT_NAMES.get(class_name, class_name)
     found = REGISTRY.get(class_name)
     if found is None:
         raise FormatError("unknown Writable class", offset=offset, found=class_name)
@@ -555,7 +563,3 @@ class GenericWritable(Writable):
     def __str__(self) -> str:
         name = self.instance.class_name
         return f"GW[class={name},value={self.instance}]"
-
-
-REGISTRY.update({"null": NullWritable, "long": LongWritable, "UTF8": UTF8, "MD5Hash": MD5Hash})
-"""The short names that stand in the oldest files (WritableName)."""

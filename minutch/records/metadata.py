@@ -138,7 +138,7 @@ class MetaWrapper(Writable):
         return hash(self.instance)
 
     def __str__(self) -> str:
-        return f"{self.instance} metadata: {self.metadata}"
+        return f"GW[class={self.instance.class_name},value={self.instance}]"
 
 
 def read_version(data: DataInput, name: str, known: tuple[int, ...]) -> int:

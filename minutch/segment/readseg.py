@@ -19,7 +19,7 @@ from pathlib import Path
 from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.errors import StoreError
 from minutch.formats.checksum import ChecksumWriter, crc_path
-from minutch.formats.javahash import date_fields, partition
+from minutch.formats.javahash import date_time_to_string, partition
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import Writable, lookup
 from minutch.job import JobContext
@@ -255,8 +255,7 @@ def _count(value: int | None) -> str:
 
 def _time(ms: int) -> str:
     """yyyy-MM-ddTHH:mm:ss, in UTC like all dates that minutch prints."""
-    year, month, day, second = date_fields(ms)
-    return f"{year:04}-{month:02}-{day:02}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return date_time_to_string(ms, "T")
 
 
 # -get
