@@ -73,7 +73,7 @@ class Crawl:
                 number += 1
                 if waiting:
                     self._go_on(number, *waiting.pop(0))
-                elif not self._new_round(number) and not self._wait():
+                elif not self._new_round(number) and (number == self.options.rounds or not self._wait()):
                     break
         return 0
 

@@ -109,7 +109,8 @@ def commands() -> dict[str, Command]:
 def find(name: str) -> Command | None:
     """The command of a name or of one of Nutch's class names, with or without its package."""
     for command in commands().values():
-        if name in (command.name, command.nutch_class, command.nutch_class.removeprefix("org.apache.nutch.")):
+        java = command.nutch_class
+        if name == command.name or (java and name in (java, java.removeprefix("org.apache.nutch."))):
             return command
     return None
 

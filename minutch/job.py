@@ -58,8 +58,8 @@ class JobContext:
     """What the job has reported, by title."""
 
     def print(self, *values: object, end: str = "\n") -> None:
-        """Data for the user: to `out`, as print does."""
-        print(*values, file=self.out, end=end)
+        """Data for the user: to `out`, put together as the built-in print does."""
+        self.out.write(" ".join(map(str, values)) + end)
 
     def progress(self, name: str, total: int | None = None) -> Progress:
         """A context manager that reports how far the job is; `total` in records, None if unknown."""

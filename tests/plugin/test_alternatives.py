@@ -1,0 +1,39 @@
+"""The alternatives of plugin.includes."""
+
+from __future__ import annotations
+
+import pytest
+
+from minutch.plugin.alternatives import expand, unmatched_alternatives
+
+
+@pytest.mark.parametrize(
+    ("pattern", "alternatives"),
+    [
+        ("a|b-(c|d)|e", ["a", "b-c", "b-d", "e"]),
+        ("index-(basic|anchor)-(x|y)", ["index-basic-x", "index-basic-y", "index-anchor-x", "index-anchor-y"]),
+        ("a(?:b|c(d|e))", ["ab", "acd", "ace"]),
+        ("urlfilter-.*", ["urlfilter-.*"]),
+        (r"a\|b|[|(]c", [r"a\|b", "[|(]c"]),
+        ("a(b|c)?|d", ["a(b|c)?", "d"]),
+        ("(?i)a|b", ["(?i)a", "b"]),
+        ("a(b", ["a(b"]),
+        ("", [""]),
+    ],
+)
+def test_expand(pattern: str, alternatives: list[str]) -> None:
+    assert expand(pattern) == alternatives
+
+
+def test_unmatched() -> None:
+    names = ["protocol-http", "parse-html", "urlfilter-regex"]
+    assert unmatched_alternatives("protocol-http|parse-(html|tika)|urlfilter-.*|indexer-solr", names) == [
+        "parse-tika",
+        "indexer-solr",
+    ]
+
+
+def test_what_cannot_be_taken_apart_says_nothing() -> None:
+    assert unmatched_alternatives("(a|b)" * 12, ["x"]) == []
+    assert unmatched_alternatives("a(b|*", ["x"]) == []
+    assert unmatched_alternatives("", ["x"]) == []

@@ -1,0 +1,240 @@
+"""Which plugins are active, in what order, and how their classes are made."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from minutch.errors import ConfigError, PluginError
+from minutch.plugin.points import POINTS, URLFilter
+from minutch.plugin.repository import PluginRepository, plugin_folders
+from tests.plugin.places import configuration, write_plugin
+
+FILTER = """
+from minutch.plugin.points import URLFilter
+
+class A(URLFilter):
+    def filter(self, url):
+        return url + self.parameters.get("tail", "a")
+
+class B(A):
+    def filter(self, url):
+        return url + "b"
+"""
+
+
+def active(folder: Path, includes: str = ".*", **more: str) -> list[str]:
+    return list(PluginRepository(configuration(folder, includes, **more)).active)
+
+
+def test_all_twelve_points_are_declared() -> None:
+    repository = PluginRepository(configuration(Path("/nonexistent"), "nutch-extensionpoints"))
+    assert repository.points == set(POINTS)
+    assert len(POINTS) == 12
+    assert all(repository.extensions(point) == [] for point in POINTS)
+
+
+def test_every_shipped_plugin_loads() -> None:
+    repository = PluginRepository(configuration(Path("/nonexistent")))
+    for point, base in POINTS.items():
+        for extension in repository.extensions(point):
+            assert issubclass(extension.load(), base), extension.id
+
+
+def test_includes_and_excludes_match_the_whole_id(tmp_path: Path) -> None:
+    for name in ("example-a", "example-ab", "my-example-a"):
+        write_plugin(tmp_path, name, requires=())
+    assert active(tmp_path, "example-a") == ["example-a"]
+    assert active(tmp_path, "example-a.*", plugin__excludes="example-ab") == ["example-a"]
+    assert active(tmp_path, "", plugin__excludes="x") == []
+
+
+def test_requirements_are_activated(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "lib-x", requires=("lib-y",))
+    write_plugin(tmp_path, "lib-y", requires=())
+    write_plugin(tmp_path, "needs-x", requires=("lib-x",))
+    assert set(active(tmp_path, "needs-x")) == {"needs-x", "lib-x", "lib-y"}
+
+
+def test_without_auto_activation_they_have_to_be_included(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_plugin(tmp_path, "lib-x", requires=())
+    write_plugin(tmp_path, "needs-x", requires=("lib-x",))
+    more = {"plugin__auto-activation": "false"}
+    assert active(tmp_path, "needs-x", **more) == []
+    assert "plugin needs-x requires lib-x, which is missing, the plugin is left out" in caplog.text
+    assert set(active(tmp_path, "needs-x|lib-x", **more)) == {"needs-x", "lib-x"}
+
+
+def test_a_circle_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_plugin(tmp_path, "a", requires=("b",))
+    write_plugin(tmp_path, "b", requires=("a",))
+    write_plugin(tmp_path, "c", requires=())
+    assert active(tmp_path, "a|b|c") == ["c"]
+    assert "circular requirement a → b → a" in caplog.text
+
+
+def test_a_point_that_nobody_declares(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "x", classes={"X": "code:X"}, point="org.example.None")
+    with pytest.raises(PluginError, match=r"plugin x: extension point org\.example\.None does not exist"):
+        active(tmp_path, "x")
+    write_plugin(tmp_path, "alone", classes={"X": "code:X"}, requires=())
+    with pytest.raises(PluginError, match="plugin alone: extension point"):
+        active(tmp_path, "alone")
+
+
+def test_a_point_of_a_users_own(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "x", FILTER, classes={"X": "code:A"}, points=("org.example.Mine",), point="org.example.Mine")
+    repository = PluginRepository(configuration(tmp_path, "x"))
+    assert [extension.id for extension in repository.extensions("org.example.Mine")] == ["X"]
+
+
+def test_asking_for_a_point_that_is_not_there() -> None:
+    with pytest.raises(PluginError, match="is nutch-extensionpoints included"):
+        PluginRepository(configuration(Path("/nonexistent"), "nothing")).extensions(URLFilter.point_id)
+
+
+def test_order_by_any_of_its_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_plugin(tmp_path, "one", FILTER, classes={"org.example.A": "code:A"}, extra='nutch-class="org.example.JavaA"')
+    write_plugin(tmp_path, "two", FILTER, classes={"org.example.B": "code:B"})
+
+    def order(text: str) -> list[str]:
+        conf = configuration(tmp_path, "one|two", urlfilter__order=text)
+        return [type(f).__name__ for f in PluginRepository(conf).ordered(URLFilter, "urlfilter.order")]
+
+    assert order("org.example.B org.example.A") == ["B", "A"]
+    assert order("org.example.JavaA  org.example.B") == ["A", "B"]
+    assert order("code:B code.A") == ["B", "A"]
+    assert order("org.example.B") == ["B"]  # what an order doesn't name is not run
+    assert sorted(order("")) == ["A", "B"]
+    assert order("org.example.Other org.example.A") == ["A"]
+    assert "urlfilter.order: org.example.Other is not in an active plugin" in caplog.text
+
+
+def test_extensions_come_in_the_order_of_javas_hash_map(tmp_path: Path) -> None:
+    names = ["scoring-opic", "urlfilter-regex", "parse-html", "index-basic", "protocol-http"]
+    for name in names:
+        write_plugin(tmp_path / "p", name, requires=())
+    # java.util.HashMap with these keys (JDK 17)
+    assert active(tmp_path / "p", "|".join(names)) == [
+        "scoring-opic",
+        "urlfilter-regex",
+        "parse-html",
+        "protocol-http",
+        "index-basic",
+    ]
+
+
+def test_one_object_per_configuration(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "one", FILTER, classes={"A": "code:A"}, parameters={"tail": "!"})
+    conf = configuration(tmp_path, "one")
+    (extension,) = PluginRepository.of(conf).extensions(URLFilter.point_id)
+    assert PluginRepository.of(conf) is PluginRepository.of(conf)
+    assert not extension.is_made
+    made = extension.instance()
+    assert extension.is_made
+    assert extension.instance() is made
+    assert isinstance(made, URLFilter)
+    assert made.conf is conf
+    assert made.filter("x") == "x!"
+    assert PluginRepository.of(configuration(tmp_path, "one")) is not PluginRepository.of(conf)
+
+
+def test_plugins_of_one_name_in_two_places_do_not_share_modules(tmp_path: Path) -> None:
+    for place, tail in (("p", "1"), ("q", "2")):
+        write_plugin(tmp_path / place, "one", FILTER.replace('"a"', f'"{tail}"'), classes={"A": "code:A"})
+    results = []
+    for place in ("p", "q"):
+        (extension,) = PluginRepository(configuration(tmp_path / place, "one")).extensions(URLFilter.point_id)
+        instance = extension.instance()
+        assert isinstance(instance, URLFilter)
+        results.append(instance.filter("x"))
+    assert results == ["x1", "x2"]
+
+
+def test_a_later_folder_replaces(tmp_path: Path) -> None:
+    first = write_plugin(tmp_path / "p", "one", requires=())
+    second = write_plugin(tmp_path / "q", "one", requires=())
+    both = configuration(tmp_path, plugin__folders=f"{tmp_path / 'p'},{tmp_path / 'q'}")
+    assert PluginRepository(both).available["one"].folder == second
+    assert first != second
+
+
+def test_a_plugin_may_import_from_what_it_requires(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "lib-rules", "WORD = 'from the library'", requires=())
+    write_plugin(
+        tmp_path,
+        "user",
+        "from minutch.plugin.points import URLFilter\nfrom ..lib_rules.code import WORD\n"
+        "class X(URLFilter):\n    def filter(self, url): return WORD\n",
+        classes={"X": "code:X"},
+        requires=("nutch-extensionpoints", "lib-rules"),
+    )
+    (made,) = PluginRepository(configuration(tmp_path, "user")).ordered(URLFilter, "urlfilter.order")
+    assert made.filter("") == "from the library"
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "message"),
+    [
+        ("", "code:Gone", "can't be loaded: AttributeError"),
+        ("", "gone:X", "can't be loaded: ModuleNotFoundError"),
+        ("1 / 0", "code:X", "can't be loaded: ZeroDivisionError"),
+        (
+            "class X:\n    def __init__(self, conf, parameters): raise ValueError('odd')",
+            "code:X",
+            "can't be made: .* odd",
+        ),
+        ("class X:\n    def __init__(self, conf, parameters): pass", "code:X", "code:X is no URLFilter"),
+        ("from minutch.plugin.points import URLFilter\nclass X(URLFilter): pass", "code:X", "can't be made: TypeError"),
+    ],
+)
+def test_a_broken_plugin_is_named(tmp_path: Path, code: str, path: str, message: str) -> None:
+    write_plugin(tmp_path, "broken", code, classes={"X": path})
+    with pytest.raises(PluginError, match=f"plugin broken.*{message}"):
+        PluginRepository(configuration(tmp_path, "broken")).ordered(URLFilter, "urlfilter.order")
+
+
+def test_a_plugins_own_error_stays_what_it_is(tmp_path: Path) -> None:
+    code = (
+        "from minutch.errors import ConfigError\nfrom minutch.plugin.points import URLFilter\n"
+        "class X(URLFilter):\n    def __init__(self, conf, parameters): raise ConfigError('rules.txt, line 3: odd')\n"
+        "    def filter(self, url): return url\n"
+    )
+    write_plugin(tmp_path, "strict", code, classes={"X": "code:X"})
+    with pytest.raises(ConfigError, match=r"^rules\.txt, line 3: odd$"):
+        PluginRepository(configuration(tmp_path, "strict")).ordered(URLFilter, "urlfilter.order")
+
+
+def test_unreadable_and_java_plugins_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_plugin(tmp_path, "java", classes={"X": "org.example.X"}, requires=())
+    (write_plugin(tmp_path, "bad", requires=()) / "plugin.xml").write_text("<plugin")
+    (tmp_path / "no plugin").mkdir()
+    with caplog.at_level(logging.INFO):
+        assert "java" not in active(tmp_path)
+    assert f"plugins written in Java are not used: {tmp_path / 'java'}" in caplog.text
+    assert "bad/plugin.xml, line 1: " in caplog.text
+
+
+def test_unknown_ids_are_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_plugin(tmp_path, "known", requires=())
+    with caplog.at_level(logging.INFO):
+        active(tmp_path, "known|never-(heard|seen)-of")
+        active(tmp_path, "known|never-(heard|seen)-of")
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == ["plugin.includes: no such plugin here, ignored: never-heard-of, never-seen-of"]
+
+
+def test_a_wrong_pattern(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"plugin\.includes \(program\): not a regular expression"):
+        active(tmp_path, "a(")
+
+
+def test_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    conf = configuration(tmp_path, plugin__folders="plugins, mine ,gone")
+    shipped = conf.home / "plugins"
+    assert plugin_folders(conf) == [shipped, Path("mine")]
+    assert "plugin.folders: no folder gone" in caplog.text

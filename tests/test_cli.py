@@ -1,0 +1,236 @@
+"""The command line: options of every command, exit codes, one line per error."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from minutch import cli, flow
+from minutch.errors import MinutchError, StoreError, UsageError
+from minutch.job import JobContext
+from tests.support.golden import PROJECT
+
+Run = Callable[[list[str], JobContext], int]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Run], None]]:
+    """Puts a function of the test's in the place of `minutch inject`."""
+    monkeypatch.setattr(cli, "_set_up_log", lambda environment, verbose: None)
+
+    def use(run: Run) -> None:
+        module = types.ModuleType("minutch.crawldb.inject")
+        module.run = run  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "minutch.crawldb.inject", module)
+
+    return use  # type: ignore[return-value]
+
+
+def test_alone_it_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 1
+    out = capsys.readouterr().out
+    assert all(f"\n  {name} " in out for name in flow.commands())
+    assert cli.main(["--help"]) == 0
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("minutch 0.")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("genrate", "minutch: no command genrate, did you mean generate?"),
+        ("xyzzy", "minutch: no command xyzzy, `minutch` alone lists them"),
+        ("crawl", "minutch crawl: there is no such command any more: use bin/crawl"),
+        ("solrindex", "minutch solrindex: there is no such command any more: use index"),
+    ],
+)
+def test_unknown_commands(name: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name]) in (1, 255)
+    assert capsys.readouterr().err == f"{message}\n"
+
+
+def test_a_job_gets_arguments_and_configuration(command: Callable[[Run], None]) -> None:
+    seen: list[object] = []
+
+    def run(args: list[str], context: JobContext) -> int:
+        seen.extend([args, context.conf.get("a"), context.conf.get("b"), context.conf.get("c")])
+        with pytest.raises(MinutchError, match="frozen"):
+            context.conf.set("a", "2")
+        return 0
+
+    command(run)
+    assert cli.main(["inject", "-Da=1", "-D", "b = 2", "-fs", "local", "db", "seeds", "-Dc=x=y", "-D"]) == 0
+    assert seen == [["db", "seeds", "-D"], "1", " 2", "x=y"]
+
+
+@pytest.mark.parametrize("name", ["inject", "org.apache.nutch.crawl.Injector", "crawl.Injector"])
+def test_class_names(name: str, command: Callable[[Run], None]) -> None:
+    command(lambda args, context: 7)
+    assert cli.main([name]) == 7
+
+
+@pytest.mark.parametrize(("code", "status"), [(0, 0), (1, 1), (-1, 255), (255, 255)])
+def test_exit_codes(code: int, status: int, command: Callable[[Run], None]) -> None:
+    command(lambda args, context: code)
+    assert cli.main(["inject"]) == status
+
+
+def raising(error: BaseException) -> Run:
+    def run(args: list[str], context: JobContext) -> int:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (StoreError("crawl/crawldb: no current"), 255, "minutch inject: crawl/crawldb: no current\n"),
+        (FileNotFoundError(2, "No such file or directory", "seeds"), 255, "minutch inject: seeds: No such file"),
+        (OSError("odd"), 255, "minutch inject: odd\n"),
+        (UsageError("Usage: Injector"), 1, "Usage: Injector\n"),
+        (KeyboardInterrupt(), 130, "minutch inject: interrupted\n"),
+    ],
+)
+def test_errors_are_one_line(
+    error: BaseException,
+    status: int,
+    line: str,
+    command: Callable[[Run], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command(raising(error))
+    assert cli.main(["inject"]) == status
+    err = capsys.readouterr().err
+    assert err.startswith(line)
+    assert "Traceback" not in err
+
+
+def test_verbose_shows_where(command: Callable[[Run], None]) -> None:
+    command(raising(StoreError("odd")))
+    with pytest.raises(StoreError):
+        cli.main(["-v", "inject"])
+
+
+def test_a_bug_shows_a_traceback(command: Callable[[Run], None], capsys: pytest.CaptureFixture[str]) -> None:
+    command(raising(ZeroDivisionError("odd")))
+    assert cli.main(["inject"]) == 255
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["-D"], ["-conf"], ["-D", "a"], ["-D=b"], ["-D", "=b"]])
+def test_wrong_options(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        cli.parse_generic(words)
+
+
+def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["showproperties", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Usage:  ShowProperties" in out
+    assert "Reads:  configuration" in out
+
+
+def test_configuration_from_the_environment(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "b" / "nutch-site.xml").write_text(
+        "<configuration><property><name>x</name><value>${user.home} ${env.WORD} ${y}</value></property></configuration>"
+    )
+    (tmp_path / "more.xml").write_text(
+        "<configuration><property><name>y</name><value>more</value></property></configuration>"
+    )
+    conf = cli.load_configuration(
+        cli.parse_generic(["-conf", str(tmp_path / "more.xml")]),
+        {"NUTCH_CONF_DIR": f"{tmp_path / 'a'}:{tmp_path / 'b'}:", "HOME": "/home/me", "WORD": "word"},
+    )
+    assert conf.get("x") == "/home/me word more"
+    assert conf.conf_dirs[:2] == (tmp_path / "a", tmp_path / "b")
+
+
+def test_minutch_home(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "nutch-default.xml").write_text("<configuration/>")
+    conf = cli.load_configuration(cli.Invocation(), {"MINUTCH_HOME": str(tmp_path)})
+    assert (len(conf), conf.home) == (0, tmp_path)
+
+
+def minutch(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "minutch", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PROJECT,
+        env={**os.environ, **environment},
+    )
+
+
+def test_showproperties_in_a_process(tmp_path: Path) -> None:
+    done = minutch("showproperties", "-D", "my.word=ü", NUTCH_LOG_DIR=str(tmp_path))
+    assert done.returncode == 0
+    assert "my.word" in done.stdout
+    assert done.stdout.startswith("conf.name ")
+    assert (tmp_path / "hadoop.log").is_file()
+
+
+def test_a_reader_that_goes_away() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "minutch", "showproperties"], cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 141
+
+
+HEAVY = ("polars", "numba", "numpy", "httpx", "pycurl", "selectolax", "tldextract", "rich", "lxml", "argparse")
+
+
+@pytest.mark.parametrize("words", [[], ["showproperties"], ["genrate"]])
+def test_nothing_heavy_is_imported(words: list[str]) -> None:
+    code = (
+        "import sys; from minutch.cli import main; main(sys.argv[1:]); "
+        f"print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, cwd=PROJECT
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_output_is_utf8_whatever_the_locale() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "minutch", "showproperties", "-D", "word=é"],
+        capture_output=True,
+        check=True,
+        cwd=PROJECT,
+        env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "latin-1"},
+    )
+    assert any(line.startswith("word ") and line.endswith("é") for line in done.stdout.decode().splitlines())
+
+
+def test_properties_without_effect_are_marked() -> None:
+    from minutch.conf import Configuration
+    from minutch.inert import INERT
+    from minutch.showproperties import MARK, line, run
+
+    out = io.StringIO()
+    conf = Configuration.load([], overrides={"a": "${b}", "b": "1"})
+    assert run([], JobContext(conf, out=out)) == 0
+    lines = {text.split()[0]: text for text in out.getvalue().splitlines()[2:]}
+    assert lines["a"].split() == ["a", "${b}", "1"]
+    assert line("db.fetch.retry.max", "3", "3").endswith(" 3")
+    assert {name for name, text in lines.items() if text.endswith(MARK)} == {name for name in INERT if name in conf}

@@ -1,0 +1,83 @@
+"""Properties: those in the sources are in conf/nutch-default.xml, and those marked as inert are in no source."""
+
+from __future__ import annotations
+
+import csv
+import re
+from functools import cache
+from xml.etree import ElementTree
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.inert import INERT
+from tests.support.golden import PROJECT, SHARED
+
+DEFAULTS = PROJECT / "conf" / "nutch-default.xml"
+PROPERTIES = SHARED / "nutch" / "properties.tsv"
+CHANGED = {"http.agent.version", "http.tls.certificates.check"}
+"""Defaults that differ from Nutch's, on purpose (see the head of nutch-default.xml)."""
+
+_READ = re.compile(r"\.(?:get|get_[a-z_]+|raw)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\"")
+_WORD = re.compile(r"[\w.-]+")
+
+
+@cache
+def sources() -> str:
+    """All Python of minutch and its plugins, without the list of inert properties."""
+    files = [*(PROJECT / "minutch").rglob("*.py"), *(PROJECT / "plugins").rglob("*.py")]
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(files) if path.name != "inert.py")
+
+
+@cache
+def strings() -> frozenset[str]:
+    """Every name-like string constant in the sources."""
+    return frozenset(re.findall(r"[\"']([A-Za-z][\w.-]*)[\"']", sources()))
+
+
+def declared() -> dict[str, str]:
+    """Property → default of nutch-default.xml."""
+    root = ElementTree.parse(DEFAULTS).getroot()
+    return {p.findtext("name", ""): p.findtext("value", "") for p in root.iter("property")}
+
+
+def test_each_property_is_described_once() -> None:
+    root = ElementTree.parse(DEFAULTS).getroot()
+    names = [p.findtext("name", "") for p in root.iter("property")]
+    assert len(names) == len(set(names))
+    assert [p.findtext("name") for p in root.iter("property") if not (p.findtext("description") or "").strip()] == []
+
+
+def test_properties_read_in_the_sources_are_in_the_file() -> None:
+    known = set(_WORD.findall(DEFAULTS.read_text(encoding="utf-8")))
+    assert sorted(set(_READ.findall(sources())) - known) == []
+
+
+def test_inert_properties_are_those_that_no_source_names() -> None:
+    unnamed = {name for name in declared() if name not in strings()}
+    assert sorted(unnamed - INERT) == []
+    assert sorted(INERT - unnamed) == []
+
+
+@pytest.mark.skipif(not PROPERTIES.is_file(), reason="the list of Nutch's properties is not beside this checkout")
+def test_all_of_nutchs_properties_have_nutchs_defaults() -> None:
+    with PROPERTIES.open(encoding="utf-8") as stream:
+        rows = list(csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
+    defaults = declared()
+    assert len(rows) == 324
+    assert {row[1] for row in rows if defaults.get(row[1]) != row[2]} == CHANGED
+
+
+def test_hidden_properties_are_described() -> None:
+    path = SHARED / "nutch" / "properties-hidden.md"
+    if not path.is_file():
+        pytest.skip("the list of hidden properties is not beside this checkout")
+    text = DEFAULTS.read_text(encoding="utf-8")
+    names = re.findall(r"^- `([a-z][\w.]+)(?:=[^`]*)?`", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(names) > 25
+    assert [name for name in names if name not in text] == []
+
+
+def test_hidden_properties_have_no_default() -> None:
+    conf = Configuration.load([])
+    assert all(name not in conf for name in ("generate.topN", "injector.current.time", "mapreduce.job.reduces"))

@@ -1,0 +1,226 @@
+"""bin/crawl's rounds, with jobs that only note that they were called."""
+
+from __future__ import annotations
+
+import io
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from minutch import flow
+from minutch.clock import FakeClock
+from minutch.conf import Configuration
+from minutch.crawl import Crawl, Row, table
+from minutch.crawloptions import CrawlOptions
+from minutch.errors import ConfigError, LockedError, MinutchError
+from minutch.job import JobContext
+
+PARTS = {"fetch": ("crawl_fetch", "content"), "parse": ("crawl_parse", "parse_data", "parse_text")}
+
+
+@dataclass
+class Jobs:
+    """Stands in for all jobs; `due` is how often generate makes a segment, `fails` the step that fails."""
+
+    root: Path
+    due: int = 99
+    fails: str = ""
+    error: BaseException | None = None
+    calls: list[tuple[str, list[str]]] = field(default_factory=list)
+    confs: list[Configuration] = field(default_factory=list)
+    made: int = 0
+
+    def run(self, name: str) -> Callable[[list[str], JobContext], int]:
+        def run(args: list[str], context: JobContext) -> int:
+            self.calls.append((name, [word.removeprefix(f"{self.root}/") for word in args]))
+            self.confs.append(context.conf)
+            context.clock.advance(1.5)  # type: ignore[attr-defined]
+            if name == self.fails:
+                if self.error:
+                    raise self.error
+                return -1
+            return self._work(name, args, context)
+
+        return run
+
+    def _work(self, name: str, args: list[str], context: JobContext) -> int:
+        if name == "generate":
+            if self.made >= self.due:
+                return 1
+            self.made += 1
+            Path(args[1], f"2026010100000{self.made}", "crawl_generate").mkdir(parents=True)
+        for part in PARTS.get(name, ()):
+            Path(args[0], part).mkdir(parents=True)
+        context.report(name, {"records": 3})
+        return 0
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.calls]
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
+    monkeypatch.chdir(tmp_path)
+    stand_ins = Jobs(tmp_path)
+    for command in flow.commands().values():
+        module = types.ModuleType(command.module)
+        module.run = stand_ins.run(command.name)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, command.module, module)
+    (tmp_path / "seeds").mkdir()
+    return stand_ins
+
+
+def crawl(jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", wait: int | None = None) -> Crawl:
+    options = CrawlOptions(str(jobs.root / "crawl"), rounds, seeds and str(jobs.root / seeds), wait=wait)
+    conf = Configuration().with_values({"http.agent.name": "test", "mapreduce.job.reduces": "9"})
+    return Crawl(options, JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO()))
+
+
+def printed(run: Crawl) -> str:
+    assert isinstance(run.context.out, io.StringIO)
+    return run.context.out.getvalue()
+
+
+ROUND = ["generate", "fetch", "parse", "updatedb", "invertlinks", "dedup"]
+
+
+def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
+    run = crawl(jobs, rounds=1)
+    assert run.run() == 0
+    segment = "crawl/segments/20260101000001"
+    assert jobs.calls == [
+        ("inject", ["crawl/crawldb", "seeds"]),
+        ("generate", ["crawl/crawldb", "crawl/segments", "-topN", "50000", "-numFetchers", "1", "-noFilter"]),
+        ("fetch", [segment, "-threads", "50"]),
+        ("parse", [segment]),
+        ("updatedb", ["crawl/crawldb", segment]),
+        ("invertlinks", ["crawl/linkdb", segment, "-noNormalize", "-nofilter"]),
+        ("dedup", ["crawl/crawldb", "-group", "none"]),
+    ]
+    assert {conf.get("mapreduce.job.reduces") for conf in jobs.confs} == {"2"}
+    assert [conf.get("fetcher.timelimit.mins") for conf in jobs.confs] == [None, None, "180", None, None, None, None]
+
+
+def test_a_table_per_round(jobs: Jobs) -> None:
+    run = crawl(jobs, rounds=2)
+    run.run()
+    text = printed(run)
+    assert text.count("Round ") == 2
+    assert (
+        "Round 1, segment 20260101000001\n  step          seconds  result\n  generate          1.5  records 3\n" in text
+    )
+
+
+def test_it_stops_when_nothing_is_due(jobs: Jobs) -> None:
+    jobs.due = 1
+    run = crawl(jobs, rounds=-1)
+    assert run.run() == 0
+    assert jobs.names == ["inject", *ROUND, "generate"]
+    assert "Round 2: nothing is due" in printed(run)
+
+
+def test_it_waits_as_long_as_it_was_told(jobs: Jobs) -> None:
+    jobs.due = 1
+    run = crawl(jobs, rounds=3, wait=3600)
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        run.context.clock.advance(seconds)  # type: ignore[attr-defined]
+
+    run.sleep = sleep
+    run.run()
+    assert sum(waited) == 3600  # after round 2; after the last there is nothing to wait for
+    assert jobs.names.count("generate") == 3
+    assert "Waiting for 3600 s" in printed(run)
+
+
+@pytest.mark.parametrize("place", [".", "crawl"])
+def test_a_stop_file_ends_it(jobs: Jobs, place: str) -> None:
+    (jobs.root / place).mkdir(exist_ok=True)
+    (jobs.root / place / ".STOP").touch()
+    run = crawl(jobs, rounds=-1)
+    assert run.run() == 0
+    assert jobs.names == ["inject"]
+    assert ".STOP found, stopping after 0 rounds" in printed(run)
+
+
+@pytest.mark.parametrize("step", ROUND[1:])
+def test_an_interrupted_round_is_finished_first(jobs: Jobs, step: str) -> None:
+    jobs.fails, jobs.error = step, KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        crawl(jobs, rounds=3).run()
+    jobs.fails = ""
+    jobs.calls.clear()
+    run = crawl(jobs, rounds=2, seeds=None)
+    run.run()
+    assert jobs.names == [*ROUND[ROUND.index(step) :], *ROUND]
+    assert f"Round 1 goes on with segment 20260101000001: {step}" in printed(run)
+    assert not (jobs.root / "crawl" / ".round").exists()
+
+
+def test_a_segment_that_somebody_generated_comes_first(jobs: Jobs) -> None:
+    (jobs.root / "crawl" / "segments" / "20250101000000" / "crawl_generate").mkdir(parents=True)
+    crawl(jobs, rounds=1).run()
+    assert jobs.names == ["inject", *ROUND[1:]]
+
+
+def test_a_fetcher_that_parses_needs_no_parse(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PARTS, "fetch", (*PARTS["fetch"], *PARTS["parse"]))
+    crawl(jobs, rounds=1).run()
+    assert jobs.names == ["inject", "generate", "fetch", "updatedb", "invertlinks", "dedup"]
+
+
+def test_a_failing_step_ends_it(jobs: Jobs) -> None:
+    jobs.fails = "updatedb"
+    with pytest.raises(MinutchError, match=r"^updatedb .* failed with exit code -1$"):
+        crawl(jobs).run()
+    assert jobs.names[-1] == "updatedb"
+
+
+def test_two_crawls_of_one_folder(jobs: Jobs) -> None:
+    first = crawl(jobs, rounds=1)
+    seen: list[str] = []
+
+    def fetch(args: list[str], context: JobContext) -> int:
+        with pytest.raises(LockedError) as caught:
+            crawl(jobs, rounds=1).run()
+        seen.append(str(caught.value))
+        return jobs.run("fetch")(args, context)
+
+    sys.modules["minutch.fetch.fetch"].run = fetch  # type: ignore[attr-defined]
+    first.run()
+    assert len(seen) == 1
+    crawl(jobs, rounds=0).run()
+
+
+def test_what_cannot_work_is_refused_at_once(jobs: Jobs) -> None:
+    run = crawl(jobs, seeds="nowhere")
+    with pytest.raises(MinutchError, match=r"no seeds: .*nowhere does not exist"):
+        run.run()
+    run = crawl(jobs)
+    run.context.conf = Configuration()
+    with pytest.raises(ConfigError, match=r"http\.agent\.name is not set"):
+        run.run()
+    run = crawl(jobs)
+    run.options.index = True
+    if flow.find("index") is None:
+        with pytest.raises(MinutchError, match="the options ask for index"):
+            run.run()
+    assert jobs.calls == []
+    assert not (jobs.root / "crawl").exists()
+
+
+def test_the_table() -> None:
+    rows = [Row("fetch", 12.34, "success 3, gone 1"), Row("dedup", 0.1, "")]
+    assert table("Round 1", rows).splitlines() == [
+        "Round 1",
+        "  step          seconds  result",
+        "  fetch            12.3  success 3, gone 1",
+        "  dedup             0.1",
+    ]

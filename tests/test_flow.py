@@ -1,0 +1,61 @@
+"""Commands, README, extension points and properties: each thing is written down once, and the places agree."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from minutch import flow
+from minutch.plugin.points import POINTS
+from tests.support.golden import PROJECT
+
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", flow.commands().values(), ids=lambda command: command.name)
+def test_a_commands_module_runs_and_has_a_usage(command: flow.Command) -> None:
+    module = importlib.import_module(command.module)
+    assert callable(module.run)
+    assert isinstance(module.USAGE, str)
+    assert module.USAGE
+
+
+def test_modules_are_named_like_their_commands() -> None:
+    for command in flow.commands().values():
+        if command.name != "plugin":
+            assert command.module.rpartition(".")[2] == command.name
+
+
+def test_the_readme_has_the_table() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", README, re.MULTILINE)
+    assert rows == [(c.name, c.reads, c.writes, c.help) for c in flow.commands().values()]
+
+
+def test_find_and_suggest() -> None:
+    for command in flow.commands().values():
+        assert flow.find(command.name) is command
+        if command.nutch_class:
+            assert flow.find(command.nutch_class) is command
+    assert flow.find("") is None
+    assert flow.suggestions("readbd")[0] == "readdb"
+
+
+def test_names_and_groups_are_unique() -> None:
+    names = [command.name for group in flow.COMMANDS.values() for command in group]
+    assert len(names) == len(set(names))
+    assert list(flow.COMMANDS) == list(flow.GROUPS)
+    assert not set(names) & set(flow.REPLACED)
+
+
+def test_every_extension_point_is_declared_once() -> None:
+    root = ElementTree.parse(PROJECT / "plugins" / "nutch_extensionpoints" / "plugin.xml").getroot()
+    assert [point.get("id") for point in root.iter("extension-point")] == list(POINTS)
+
+
+def test_plugin_folders_are_named_like_their_ids() -> None:
+    for manifest in sorted((PROJECT / "plugins").glob("*/plugin.xml")):
+        plugin_id = ElementTree.parse(manifest).getroot().get("id", "")
+        assert manifest.parent.name == plugin_id.replace("-", "_")

@@ -1,0 +1,165 @@
+"""Imports point down: which module may import which.
+
+    0 errors clock · 1 formats log conf job … · 2 records urls · 3 tables plugin · 4 stores and pure modules · 5 workers
+    6 jobs and tools · 7 flow cli and bin/crawl
+
+Jobs are the modules of `flow.py`; the boxes' other modules lie below them. No job imports another job, nothing below
+a job imports one, and `minutch` never imports `plugins`. Imports for type checking only are free.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from minutch import flow
+from tests.support.golden import PROJECT
+
+FOUNDATIONS = {
+    "errors": 0,
+    "clock": 0,
+    "formats": 1,
+    "conf": 1,
+    "confxml": 1,
+    "log": 1,
+    "job": 1,
+    "arguments": 1,
+    "inert": 1,
+    "expressions": 1,
+    "records": 2,
+    "urls": 2,
+    "tables": 3,
+    "plugin": 3,
+}
+BOXES = {"crawldb", "fetchlist", "fetch", "segment", "parse", "linkdb", "index"}
+TOP = {"flow", "cli", "crawl", "crawloptions", "rounds", "__main__"}
+JOBS = {command.module for command in flow.commands().values()}
+
+PLUGIN_MAY = {
+    "plugin.points",
+    "records",
+    "urls",
+    "conf",
+    "errors",
+    "log",
+    "clock",
+    "formats.writables",
+    "formats.javahash",
+}
+"""What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats."""
+
+
+def layer(module: str) -> int:
+    """The layer of a module of minutch."""
+    first = module.removeprefix("minutch").lstrip(".").partition(".")[0]
+    if module in JOBS:
+        return 6
+    if first in TOP or not first:
+        return 7
+    if first in BOXES:
+        return 5
+    return FOUNDATIONS[first]
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a source file."""
+    return ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _is_typing_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def imports(tree: ast.AST, package: str = "") -> set[str]:
+    """Absolute names of all modules imported at run time, anywhere in the tree; relative ones below `package`."""
+    found: set[str] = set()
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.If) and _is_typing_only(node):
+            stack.extend(node.orelse)
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parent = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*parent, *([node.module] if node.module else [])])
+            found |= {_module(f"{base}.{alias.name}", base) for alias in node.names}
+        stack.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def _module(name: str, base: str) -> str:
+    """`name` if that is a module of ours, else what it was imported from."""
+    path = PROJECT / Path(*name.split("."))
+    return name if path.with_suffix(".py").is_file() or (path / "__init__.py").is_file() else base
+
+
+@cache
+def sources(folder: str) -> dict[str, ast.Module]:
+    """Module name → syntax tree."""
+    return {
+        name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted((PROJECT / folder).rglob("*.py"))
+    }
+
+
+@pytest.mark.parametrize("module", sorted(sources("minutch")))
+def test_imports_point_down(module: str) -> None:
+    mine = layer(module)
+    for other in imports(sources("minutch")[module]):
+        if other == "minutch" or not other.startswith("minutch."):
+            assert other.partition(".")[0] != "plugins"
+            continue
+        assert layer(other) <= mine, f"{module} (layer {mine}) imports {other} (layer {layer(other)})"
+        assert other not in JOBS or mine == 7, f"{module} imports the job {other}"
+
+
+def test_boxes_take_from_each_other_only_what_is_below_jobs() -> None:
+    """A box's own modules may import another box's stores and pure modules; never its workers' innards in a circle."""
+    graph: dict[str, set[str]] = {}
+    for module, tree in sources("minutch").items():
+        box = module.split(".")[1] if "." in module else ""
+        if box in BOXES and module not in JOBS:
+            others = {other.split(".")[1] for other in imports(tree) if other.startswith("minutch.")}
+            graph.setdefault(box, set()).update((others & BOXES) - {box})
+    circles = [(a, b) for a in graph for b in graph[a] if a in graph.get(b, set()) and a < b]
+    assert circles == []
+
+
+@pytest.mark.parametrize("module", sorted(sources("plugins")))
+def test_plugins_import_what_they_may(module: str) -> None:
+    folder = module.split(".")[1]
+    manifest = ElementTree.parse(PROJECT / "plugins" / folder / "plugin.xml").getroot()
+    required = {element.get("plugin", "").replace("-", "_") for element in manifest.iter("import")}
+    package = module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
+    for other in imports(sources("plugins")[module], package):
+        if other.startswith("minutch"):
+            name = other.removeprefix("minutch.")
+            allowed = any(name == may or name.startswith(f"{may}.") for may in PLUGIN_MAY)
+            assert allowed, f"{module} imports {other}"
+        elif other.startswith("plugins"):
+            target = [*other.split("."), folder][1]
+            assert target == folder or target in required, f"{module} imports {other}, not in plugin.xml's requires"
+
+
+@pytest.mark.parametrize("module", sorted(sources("minutch")))
+def test_only_the_command_line_looks_outside(module: str) -> None:
+    """argv, environment and working directory are cli.py's."""
+    if module in ("minutch.cli", "minutch.__main__"):
+        return
+    for node in ast.walk(sources("minutch")[module]):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            pair = (node.value.id, node.attr)
+            assert pair not in {("sys", "argv"), ("os", "environ"), ("os", "getenv"), ("os", "getcwd")}, pair
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"print", "input", "eval", "exec"}, f"{module} calls {node.func.id}"
+
+
+def test_modules_stay_small() -> None:
+    for folder in ("minutch", "plugins"):
+        for path in sorted((PROJECT / folder).rglob("*.py")):
+            assert len(path.read_text(encoding="utf-8").splitlines()) <= 500, path

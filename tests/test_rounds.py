@@ -1,0 +1,73 @@
+"""What is left of an interrupted round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minutch.rounds import Round, segments, steps_left, unfinished
+
+STEPS = ["fetch", "parse", "updatedb", "invertlinks", "dedup"]
+FETCHED = {"crawl_generate", "crawl_fetch", "content"}
+PARSED = FETCHED | {"crawl_parse", "parse_data", "parse_text"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "done", "left"),
+    [
+        (set(), None, []),
+        ({"content"}, None, []),
+        ({"crawl_generate"}, None, STEPS),
+        ({"crawl_generate"}, ["generate", "fetch"], STEPS),
+        (FETCHED, None, STEPS[1:]),
+        (FETCHED, ["generate", "fetch"], STEPS[1:]),
+        (PARSED, None, []),
+        (PARSED, ["generate", "fetch"], STEPS[2:]),
+        (PARSED, ["generate", "fetch", "parse"], STEPS[2:]),
+        (PARSED, ["generate", "fetch", "parse", "updatedb"], STEPS[3:]),
+        (PARSED, ["generate", *STEPS], []),
+    ],
+)
+def test_steps_left(parts: set[str], done: list[str] | None, left: list[str]) -> None:
+    assert steps_left(parts, STEPS, done) == left
+
+
+def make(crawl: Path, name: str, parts: set[str]) -> None:
+    for part in parts:
+        (crawl / "segments" / name / part).mkdir(parents=True)
+
+
+def test_unfinished_segments_oldest_first(tmp_path: Path) -> None:
+    assert unfinished(tmp_path, STEPS) == []
+    make(tmp_path, "20260103000000", {"crawl_generate"})
+    make(tmp_path, "20260101000000", PARSED)
+    make(tmp_path, "20260102000000", FETCHED)
+    assert segments(tmp_path) == ["20260101000000", "20260102000000", "20260103000000"]
+    assert unfinished(tmp_path, STEPS) == [
+        (Round("20260102000000", ["fetch"]), STEPS[1:]),
+        (Round("20260103000000", []), STEPS),
+    ]
+
+
+def test_the_record_tells_what_a_segment_cannot(tmp_path: Path) -> None:
+    make(tmp_path, "1", PARSED)
+    make(tmp_path, "2", PARSED)
+    Round("2", ["generate", "fetch", "parse", "updatedb"]).save(tmp_path)
+    assert unfinished(tmp_path, STEPS) == [(Round("2", STEPS[:3]), STEPS[3:])]
+    Round.forget(tmp_path)
+    assert unfinished(tmp_path, STEPS) == []
+    Round.forget(tmp_path)
+
+
+def test_the_record_round_trips(tmp_path: Path) -> None:
+    current = Round("20260101000000", ["fetch"])
+    current.save(tmp_path)
+    assert Round.load(tmp_path) == current
+    assert [path.name for path in tmp_path.iterdir()] == [".round"]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"segment": "1"}', '{"segment": "1", "done": 3}', "\xff"])
+def test_a_damaged_record_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".round").write_text(text, encoding="latin-1")
+    assert Round.load(tmp_path) is None
