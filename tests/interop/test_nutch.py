@@ -1,0 +1,223 @@
+"""Databases and segments between minutch and Nutch's own classes and commands, both ways."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.crawldb.store import CrawlDb
+from minutch.formats.javaio import DataOutput
+from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.formats.writables import Text, Writable
+from minutch.linkdb.store import LinkDb
+from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlink, Inlinks
+from minutch.records.webgraph import LinkNodes
+from minutch.segment.store import LAYOUTS, Segment, part_writer
+from tests.interop.harness import Harness, read_records
+from tests.records.samples import SAMPLES
+from tests.support.golden import GOLDEN, needs_golden
+from tests.support.sequencefiles import copy_writable
+
+pytestmark = [pytest.mark.jvm, needs_golden]
+
+Nutch = tuple[str, Harness]
+
+CRAWLS = {"1.20": GOLDEN / "nutch-1.20", "1.22": GOLDEN / "crawl-small" / "run-default-r2"}
+INLINK_LAYOUTS = {"1.20": LAYOUT_PLAIN, "1.22": LAYOUT_METADATA}
+
+
+GONE = ("crawl.MapWritable", "scoring.webgraph.Loops$Route", "scoring.webgraph.Loops$LoopSet")
+"""Classes that files of older Nutch have and these versions lack."""
+
+
+def _in_nutch(value: Writable) -> bool:
+    """Whether Nutch can read a value: its LinkNodes write nothing, not even a count, if they are empty."""
+    return not value.class_name.endswith(GONE) and value != LinkNodes()
+
+
+def _bytes(value: object, layout: str) -> bytes:
+    out = DataOutput()
+    if isinstance(value, Inlink | Inlinks):
+        value.write(out, layout)
+    else:
+        value.write(out)  # type: ignore[attr-defined]
+    return out.getvalue()
+
+
+def test_records_have_nutchs_bytes_and_strings(nutch: Nutch, tmp_path: Path) -> None:
+    version, harness = nutch
+    layout = INLINK_LAYOUTS[version]
+    requests = []
+    samples = [value for value in SAMPLES if _in_nutch(value)]
+    for number, value in enumerate(samples):
+        with SequenceFileWriter(tmp_path / f"file-{number}", Text.class_name, value.class_name) as writer:
+            writer.append_raw(Text("key").to_bytes(), _bytes(value, layout))
+        requests.append(("read", tmp_path / f"file-{number}", tmp_path / f"read-{number}"))
+    harness.run(requests)
+    for number, value in enumerate(samples):
+        ((_, data, _, text),) = read_records(tmp_path / f"read-{number}", header=True)
+        assert data == _bytes(value, layout), value
+        shown = value.to_string(layout) if isinstance(value, Inlink | Inlinks) else str(value)
+        if not re.fullmatch(r"[\w.$]+@[0-9a-f]+", text.decode()):  # what Java prints of classes without a toString
+            assert text.decode() == shown
+
+
+# What minutch writes, under Nutch's commands
+
+
+def _rewrite_crawldb(source: Path, target: Path) -> Path:
+    """Read a CrawlDb and write it anew, through columns."""
+    old = CrawlDb(source)
+    for index in range(len(old.parts())):
+        with CrawlDb.part_writer(target / "current", index) as writer:
+            for frame in old.scan_part(index):
+                writer.write(frame)
+    return target
+
+
+def _rewrite_linkdb(source: Path, target: Path, layout: str) -> Path:
+    """Read a LinkDb and write it anew, through columns."""
+    old = LinkDb(source)
+    assert old.layout == layout
+    for index in range(len(old.parts())):
+        with LinkDb.part_writer(target / "current", index, layout) as writer:
+            for frame in old.scan_part(index):
+                writer.write(frame)
+    return target
+
+
+def _rewrite_segment(source: Path, target: Path) -> Path:
+    """Read a segment and write it anew, record by record."""
+    old, new = Segment(source), Segment(target)
+    target.mkdir(parents=True)
+    folders = [folder for folder in LAYOUTS if old.has(folder)]
+    with new.writing(folders) as fresh:
+        for folder in folders:
+            for index, path in enumerate(old.data_files(folder)):
+                with SequenceFileReader(path) as reader, part_writer(fresh, folder, index, Configuration()) as append:
+                    for key, value in reader.records():
+                        append(str(key), value)
+    return target
+
+
+def _rewrite_crawl(version: str, target: Path) -> Path:
+    crawl = CRAWLS[version]
+    _rewrite_crawldb(crawl / "crawl/crawldb", target / "crawldb")
+    _rewrite_linkdb(crawl / "crawl/linkdb", target / "linkdb", INLINK_LAYOUTS[version])
+    for segment in sorted((crawl / "crawl/segments").iterdir()):
+        _rewrite_segment(segment, target / "segments" / segment.name)
+    return target
+
+
+def _copy_crawl(version: str, target: Path) -> Path:
+    copy_writable(CRAWLS[version] / "crawl", target)
+    return target
+
+
+def _segments(crawl: Path) -> list[Path]:
+    return sorted((crawl / "segments").iterdir())
+
+
+URL = "http://127.0.0.1:8810/"
+
+
+class Tool:
+    """Makes requests that run a Nutch command with the output below a folder."""
+
+    def __init__(self, harness: Harness, out: Path) -> None:
+        self._out = out
+        self._properties = harness.properties({"partition.url.seed": "1"})
+        self._count = 0
+
+    def __call__(self, command: str, *args: str | Path, name: str = "") -> tuple[str | Path, ...]:
+        self._count += 1
+        output = self._out / (name or f"unnamed-{self._count}")
+        return ("tool", output, f"org.apache.nutch.{command}", self._properties, *args)
+
+
+def _reading(crawl: Path, out: Path, tool: Tool) -> list[tuple[str | Path, ...]]:
+    """Requests that read all of a crawl: dumps below `out`."""
+    first = _segments(crawl)[0]
+    return [
+        tool("crawl.CrawlDbReader", crawl / "crawldb", "-dump", out / "crawldb"),
+        tool("crawl.CrawlDbReader", crawl / "crawldb", "-url", URL, name="url"),
+        tool("crawl.LinkDbReader", crawl / "linkdb", "-dump", out / "linkdb"),
+        tool("crawl.LinkDbReader", crawl / "linkdb", "-url", URL, name="links"),
+        tool("segment.SegmentReader", "-list", "-dir", crawl / "segments", name="list"),
+        tool("segment.SegmentReader", "-dump", first, out / "all"),
+        tool("segment.SegmentReader", "-dump", first, out / "content", *["-nofetch", "-noparse", "-nogenerate"]),
+    ]
+
+
+def _writing(crawl: Path, tool: Tool) -> list[tuple[str | Path, ...]]:
+    """Requests that bring a crawl on."""
+    segments = _segments(crawl)
+    return [
+        tool("crawl.CrawlDb", crawl / "crawldb", *segments, "-force"),
+        tool("crawl.LinkDb", crawl / "linkdb", *segments, "-noNormalize", "-noFilter", "-force"),
+        tool("crawl.CrawlDbMerger", crawl / "merged", crawl / "crawldb"),
+        tool("crawl.DeduplicationJob", crawl / "crawldb", "-group", "host"),
+        tool("crawl.Generator", crawl / "crawldb", crawl / "more", "-noFilter", "-noNorm", "-adddays", "40"),
+    ]
+
+
+def _texts(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith((".", "unnamed"))
+    }
+
+
+@pytest.mark.slow
+def test_nutch_reads_a_whole_crawl_that_minutch_wrote(nutch: Nutch, tmp_path: Path) -> None:
+    version, harness = nutch
+    crawls = {"ours": _rewrite_crawl(version, tmp_path / "ours"), "theirs": _copy_crawl(version, tmp_path / "theirs")}
+    requests = []
+    for name, crawl in crawls.items():
+        out = tmp_path / f"out-{name}"
+        out.mkdir()
+        requests += _reading(crawl, out, Tool(harness, out))
+    assert set(harness.run(requests)) == {"exit 0"}
+    ours, theirs = (_texts(tmp_path / f"out-{name}") for name in crawls)
+    for lists in (ours, theirs):  # listed in the order of the file system
+        lists["list"] = b"\n".join(sorted(lists["list"].splitlines()))
+        lists["all/dump"] = b"\n".join(sorted(lists["all/dump"].splitlines()))
+    assert ours == theirs
+    assert len(ours) >= 7
+    assert b"Status: 2 (db_fetched)" in ours["url"]
+    assert URL.encode() in ours["list"] or ours["list"].count(b"\n") == len(_segments(crawls["ours"]))
+
+
+def _records_below(directory: Path) -> dict[str, list[tuple[bytes, bytes]]]:
+    """The records of each part, but for what carries the time of the run."""
+    result = {}
+    for path in sorted(directory.rglob("*")):
+        if path.name == "data" or (path.name.startswith("part-") and path.is_file()):
+            with SequenceFileReader(path) as reader:
+                name = "/".join("*" if part.isdigit() else part for part in path.relative_to(directory).parts)
+                result[name] = sorted(reader)
+    return result
+
+
+@pytest.mark.slow
+def test_nutch_goes_on_with_a_crawl_that_minutch_wrote(nutch: Nutch, tmp_path: Path) -> None:
+    version, harness = nutch
+    crawls = {"ours": _rewrite_crawl(version, tmp_path / "ours"), "theirs": _copy_crawl(version, tmp_path / "theirs")}
+    requests = [
+        request for name, crawl in crawls.items() for request in _writing(crawl, Tool(harness, tmp_path / name))
+    ]
+    assert set(harness.run(requests)) == {"exit 0"}
+    for part in ("crawldb", "linkdb", "merged", "more"):
+        ours, theirs = (_records_below(crawl / part) for crawl in crawls.values())
+        assert list(ours) == list(theirs), part
+        if part == "more":  # the time of the run is in the metadata
+            assert {k: [key for key, _ in v] for k, v in ours.items()} == {
+                k: [key for key, _ in v] for k, v in theirs.items()
+            }
+        else:
+            assert ours == theirs, part
+    assert len(list((tmp_path / "ours" / "more").iterdir())) == 1
