@@ -49,15 +49,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if verbose:
         del words[0]
     if not words or words[0] in (*_HELP, "help"):
-        print(overview())
-        return 0 if words else 1
+        return _guarded("minutch", lambda: _say(overview(), 0 if words else 1), verbose)
     if words[0] in ("-version", "--version"):
         from minutch import __version__
 
-        print(f"minutch {__version__}")
-        return 0
+        return _guarded("minutch", lambda: _say(f"minutch {__version__}", 0), verbose)
     name, *rest = words
     return _guarded(f"minutch {name}", lambda: run_command(name, rest, os.environ, verbose=verbose), verbose)
+
+
+def _say(text: str, code: int) -> int:
+    print(text)
+    return code
 
 
 def crawl_main(argv: Sequence[str] | None = None) -> int:
@@ -111,8 +114,7 @@ def run_command(name: str, words: Sequence[str], environment: Mapping[str, str],
         raise UsageError(f"minutch: no command {name}{hint}")
     invocation = parse_generic(words)
     if invocation.args in ([word] for word in _HELP):
-        print(describe(command))
-        return 0
+        return _say(describe(command), 0)
     _set_up_log(environment, verbose)
     conf = load_configuration(invocation, environment)
     return run_job(command, invocation.args, conf)

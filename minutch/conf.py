@@ -30,8 +30,15 @@ from typing import overload
 from minutch.confxml import Property, read_properties
 from minutch.errors import ConfigError
 
-HOME = Path(__file__).resolve().parents[1]
-"""Where the shipped conf/ and plugins/ lie: the checkout, or what an installed wheel put beside the package."""
+
+def _home() -> Path:
+    package = Path(__file__).resolve().parent
+    shipped = package / "_home"
+    return shipped if shipped.is_dir() else package.parent
+
+
+HOME = _home()
+"""Where the shipped conf/ and plugins/ lie: the checkout, or `_home` in the package where a wheel was installed."""
 
 DEFAULTS = "nutch-default.xml"
 SITE = "nutch-site.xml"
