@@ -15,11 +15,13 @@ from typing import Final
 import polars as pl
 
 from minutch.arguments import fail
+from minutch.conf import Configuration
 from minutch.crawldb import duplicates
 from minutch.crawldb.filtering import EntryFilter, decode_keys
 from minutch.crawldb.groups import is_first
-from minutch.crawldb.partitions import Entries, rewrite
+from minutch.crawldb.partitions import Entries, file_size, number_of_parts, rewrite
 from minutch.crawldb.store import CrawlDb
+from minutch.crawldb.ties import FOLLOWED, job_order, take, text_sizes
 from minutch.errors import UrlError
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
@@ -30,6 +32,9 @@ from minutch.urls.parts import host_of
 log = logging.getLogger(__name__)
 
 MARKED: Final = "documents marked as duplicates"
+_DATUM_SIZE: Final = 29  # bytes of a CrawlDatum without signature and metadata
+_EMPTY_MAP_SIZE: Final = 5
+_URL_ENTRY_SIZE: Final = 15  # class ids and the key `_URLTEMPKEY_`
 _CANDIDATES: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED)
 
 USAGE: Final = (
@@ -82,7 +87,7 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
     db = CrawlDb(crawldb)
     db.require_parts()
     with db.lock(), context.progress("dedup") as progress:
-        found = _find(db, GROUPS[group], order or duplicates.DEFAULT_ORDER.split(","))
+        found = _find(db, context.conf, GROUPS[group], order or duplicates.DEFAULT_ORDER.split(","))
         log.info("Deduplication: %d documents marked as duplicates", len(found))
         log.info("Deduplication: Updating status of duplicate urls into crawl db.")
         with Entries([db], context.conf, EntryFilter.from_conf(context.conf)) as entries:
@@ -92,17 +97,37 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
     return counters
 
 
-def _find(db: CrawlDb, group: Callable[[str], str] | None, order: Sequence[str]) -> pl.Series:
+def _find(db: CrawlDb, conf: Configuration, group: Callable[[str], str] | None, order: Sequence[str]) -> pl.Series:
     """The keys of the duplicates."""
-    columns = ["key", "signature", "score", "fetch_time"]
     wanted = pl.col("status").is_in(_CANDIDATES) & pl.col("signature").is_not_null()
-    frames = (frame for part in range(len(db.parts())) for frame in db.scan_part(part))
-    pages = pl.concat(list(ordered(lambda frame: frame.filter(wanted).select(columns), frames)))
-    if group is not None:
-        pages = pages.with_columns(signature=pages["signature"] + _group_keys(pages["key"], group))
-    pages = pages.filter(pages["signature"].is_duplicated())
-    pages = pages.rename({"signature": "group"}).sort("group", maintain_order=True)
-    return pages["key"].filter(duplicates.find(pages, order))
+    columns = [pl.col("key", "signature", "score", "fetch_time"), pl.col("metadata").bin.size().alias("described")]
+
+    def candidates(frame: pl.DataFrame) -> pl.DataFrame:
+        pages = frame.filter(wanted).select(*columns, group=pl.col("signature"))
+        return pages if group is None else pages.with_columns(group=pages["group"] + _group_keys(pages["key"], group))
+
+    sources = db.parts()
+    by_size = sorted(range(len(sources)), key=lambda part: -file_size(sources[part]))
+    tasks = [pl.concat(list(ordered(candidates, db.scan_part(part)))) for part in by_size]
+    pages = pl.concat(tasks)
+    several = pages.filter(pages["group"].is_duplicated())
+    in_groups = several.sort("group", maintain_order=True)
+    if duplicates.has_ties(in_groups, order) and len(pages) <= FOLLOWED:
+        in_groups = _in_hadoop_order(tasks, number_of_parts(conf))
+    return in_groups["key"].filter(duplicates.find(in_groups, order))
+
+
+def _in_hadoop_order(tasks: Sequence[pl.DataFrame], parts: int) -> pl.DataFrame:
+    """The pages as Nutch's reduce tasks get them, with the URL as one more entry of their metadata."""
+    url_sizes = [text_sizes(task["key"]) + _URL_ENTRY_SIZE for task in tasks]
+    described = [task["described"].fill_null(_EMPTY_MAP_SIZE).cast(pl.Int64).to_numpy() for task in tasks]
+    sizes = [
+        _DATUM_SIZE + task["signature"].bin.size().cast(pl.Int64).to_numpy() + map_size + url_size
+        for task, map_size, url_size in zip(tasks, described, url_sizes, strict=True)
+    ]
+    keys = [task["group"] for task in tasks]
+    key_sizes = [4 + key.bin.size().cast(pl.Int64).to_numpy() for key in keys]
+    return pl.concat([take(tasks, rows) for rows in job_order(keys, sizes, key_sizes, parts)])
 
 
 def _group_keys(keys: pl.Series, group: Callable[[str], str]) -> pl.Series:

@@ -48,6 +48,13 @@ def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
     return _by_rank(pages, order)
 
 
+def has_ties(pages: pl.DataFrame, order: Sequence[str]) -> bool:
+    """Whether the criteria leave pages of a group undecided, so that the order of the pages matters."""
+    names = [name for name in (SCORE, FETCH_TIME) if name in order]
+    columns = [pl.col("group"), *(_NUMERIC[name].alias(name) for name in names)]
+    return bool(pages.select(pl.struct(columns).is_duplicated().any()).item()) if len(pages) else False
+
+
 def _by_rank(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
     """All criteria are numbers, so pages have ranks; one is kept or passed over where it equals the best before it."""
     names = [name for name in dict.fromkeys(order) if name in _NUMERIC]

@@ -49,3 +49,10 @@ def merge_sorted(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     if first.is_empty() or second.is_empty():
         return second if first.is_empty() else first
     return first.select(second.columns).merge_sorted(second, key="key")
+
+
+def has_ties(frame: pl.DataFrame, *by: str) -> bool:
+    """Whether rows of one key with equal values in the columns `by` differ in anything else."""
+    same = ["key", *by]
+    several = frame.filter(pl.struct(same).is_duplicated())
+    return bool(several.unique().select(pl.struct(same).is_duplicated().any()).item()) if len(several) else False

@@ -32,10 +32,11 @@ from minutch.crawldb.filtering import (
     UrlRules,
     encode_keys,
 )
-from minutch.crawldb.groups import is_first, merge_sorted
+from minutch.crawldb.groups import has_ties, is_first, merge_sorted
 from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
 from minutch.crawldb.seeds import SeedMetadata, parse_metadata, read_seeds, seed_files
 from minutch.crawldb.store import CrawlDb
+from minutch.crawldb.ties import Gathering
 from minutch.formats.javahash import float32
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
@@ -147,9 +148,13 @@ def inject(
         Shuffle(number_of_parts(conf), CRAWLDB_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as seeds,
         context.progress("inject") as progress,
     ):
-        for frame in _read(files, rules, defaults, counters):
-            seeds.add(frame)
-            progress.advance(len(frame))
+        gathering = Gathering(seeds)
+        for path in files:
+            gathering.begin(path.stat().st_size)
+            for frame in _read(path, rules, defaults, counters):
+                gathering.add(frame)
+                progress.advance(len(frame))
+        gathering.finish(has_ties, old.sources, seeds.parts)
         merged = rewrite(
             db,
             conf,
@@ -171,15 +176,14 @@ class _InjectEntryFilter(EntryFilter):
             self.rules = rules
 
 
-def _read(files: list[Path], rules: UrlRules, defaults: Defaults, counters: Counters) -> Iterator[pl.DataFrame]:
-    """The seeds of all files as new entries, counted where they are rejected."""
-    for path in files:
-        log.info("Injecting seed URL file %s", path)
-        for lines in read_seeds(path):
-            urls = rules.apply(lines["url"], counters)
-            _report_rejected(lines, urls, path)
-            accepted = lines.with_columns(url=urls).filter(urls.is_not_null())
-            yield scoring.injected_scores(_entries(accepted, defaults, path), defaults.scoring, counters)
+def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -> Iterator[pl.DataFrame]:
+    """The seeds of a file as new entries, counted where they are rejected."""
+    log.info("Injecting seed URL file %s", path)
+    for lines in read_seeds(path):
+        urls = rules.apply(lines["url"], counters)
+        _report_rejected(lines, urls, path)
+        accepted = lines.with_columns(url=urls).filter(urls.is_not_null())
+        yield scoring.injected_scores(_entries(accepted, defaults, path), defaults.scoring, counters)
 
 
 def _report_rejected(lines: pl.DataFrame, urls: pl.Series, path: Path) -> None:

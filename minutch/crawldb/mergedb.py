@@ -17,7 +17,7 @@ import polars as pl
 
 from minutch.arguments import Flag, parse
 from minutch.crawldb.filtering import EntryFilter
-from minutch.crawldb.groups import first_of_key, is_first, merge_sorted
+from minutch.crawldb.groups import first_of_key, has_ties, is_first, merge_sorted
 from minutch.crawldb.partitions import Entries, rewrite
 from minutch.crawldb.rawmap import RawMap
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
@@ -62,7 +62,7 @@ def mergedb(
     entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
     with (
         result.lock(),
-        Entries(sources, conf, entry_filter) as entries,
+        Entries(sources, conf, entry_filter, lambda table: _order_matters(table, schedule)) as entries,
         context.progress("mergedb") as progress,
     ):
         counters = rewrite(result, conf, entries.streams, lambda frames: merge(frames, schedule), progress)
@@ -83,6 +83,12 @@ def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
     if not found:
         raise StoreError(f"no CrawlDb to merge: {', '.join(map(str, dbs))} do not exist")
     return found
+
+
+def _order_matters(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> bool:
+    """Whether some entries of a URL are equally new."""
+    last_fetch = schedule.calculate_last_fetch_time_columns(table)
+    return has_ties(table.with_columns(last_fetch=last_fetch), "last_fetch", "fetch_time")
 
 
 def merge(frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule) -> tuple[pl.DataFrame, Counters]:

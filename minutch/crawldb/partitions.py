@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -17,7 +18,9 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.crawldb.filtering import EntryFilter
 from minutch.crawldb.store import CrawlDb
+from minutch.crawldb.ties import Gathering, Source
 from minutch.job import Counters
+from minutch.tables.crawldata import data_file
 from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 from minutch.tables.merge import aligned
 from minutch.tables.parallel import for_each, memory_budget, ordered, workers
@@ -27,6 +30,7 @@ from minutch.tables.shuffle import Shuffle
 if TYPE_CHECKING:
     from minutch.job import Progress
 
+_SMALL = 16 << 20  # bytes of CrawlDbs that may be few enough entries to follow Hadoop's order
 _SAMPLE = 1000  # every so manieth key is checked to lie in its partition
 
 Step = Callable[[tuple[pl.DataFrame, ...]], tuple[pl.DataFrame, Counters]]
@@ -41,29 +45,56 @@ def number_of_parts(conf: Configuration) -> int:
 class Entries:
     """The entries of some CrawlDbs as sorted streams, one or more per partition. A context manager.
 
-    `counters` collects what `entry_filter` does, when the streams have been read.
+    `counters` collects what `entry_filter` does, when the streams have been read. Where `ties` says so of all entries,
+    and they are few, equal keys come in Hadoop's order.
     """
 
-    def __init__(self, dbs: Sequence[CrawlDb], conf: Configuration, entry_filter: EntryFilter) -> None:
+    def __init__(
+        self,
+        dbs: Sequence[CrawlDb],
+        conf: Configuration,
+        entry_filter: EntryFilter,
+        ties: Callable[[pl.DataFrame], bool] | None = None,
+    ) -> None:
         self.counters = Counters()
         self.parts = number_of_parts(conf)
         self._dbs = dbs
         self._conf = conf
         self._filter = entry_filter
+        self._ties = ties
         self._shuffle: Shuffle | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        if self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
+        follow = self._ties is not None and self._size() < _SMALL
+        if follow or self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
             shuffle = Shuffle(
                 self.parts, CRAWLDB_SCHEMA, budget=memory_budget(self._conf), spill=self._dbs[0].path.parent
             )
             self._shuffle = self._stack.enter_context(shuffle)
-            for db in self._dbs:
-                for part in range(len(db.parts())):
-                    for frame in self._filtered(db.scan_part(part)):
-                        shuffle.add(frame)
+            self._gather(shuffle, self._ties if follow else None)
         return self
+
+    def _size(self) -> int:
+        return sum(file_size(part) for db in self._dbs for part in db.parts())
+
+    def _gather(self, shuffle: Shuffle, ties: Callable[[pl.DataFrame], bool] | None) -> None:
+        gathering = Gathering(shuffle)
+        for db in self._dbs:
+            for index, part in enumerate(db.parts()):
+                gathering.begin(file_size(part))
+                for frame in self._filtered(db.scan_part(index)):
+                    gathering.add(frame)
+        gathering.finish(ties or (lambda _: False), list, self.parts)
+
+    def sources(self) -> list[Source]:
+        """The entries of each part file, all in memory."""
+        found = []
+        for db in self._dbs:
+            for index, part in enumerate(db.parts()):
+                found.append(Source(file_size(part)))
+                found[-1].frames += [self._filter.apply(frame, Counters()) for frame in db.scan_part(index)]
+        return found
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -88,6 +119,11 @@ class Entries:
         if len(paths) != self.parts:
             return False
         return self.parts == 1 or all(_belongs(next(db.scan_part(i)), i, self.parts) for i in range(self.parts))
+
+
+def file_size(part: Path) -> int:
+    """The bytes of a part's records: of its file, or of a MapFile's `data`."""
+    return data_file(part).stat().st_size
 
 
 def _belongs(frame: pl.DataFrame, part: int, parts: int) -> bool:

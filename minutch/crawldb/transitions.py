@@ -32,7 +32,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb import rawmap, schedule, scoring
-from minutch.crawldb.groups import first_of_key, keep_latest, lowest_scores, merge_sorted
+from minutch.crawldb.groups import first_of_key, has_ties, keep_latest, lowest_scores, merge_sorted
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.errors import FormatError
 from minutch.formats.javaio import decode_text
@@ -139,6 +139,17 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> 
     merged = merge_sorted(rest, result)
     _count_statuses(merged, counters)
     return merged, counters
+
+
+def order_matters(segment: pl.DataFrame) -> bool:
+    """Whether the result depends on the order of rows of one key: which of equal fetches or links comes first."""
+    kinds = segment.with_columns(kind=pl.when(_IS_FETCH).then(pl.lit(0, pl.UInt8)).otherwise("status"))
+    last = pl.col("status").is_in([status.STATUS_SIGNATURE, status.STATUS_PARSE_META])
+    return (
+        has_ties(kinds.filter(_IS_FETCH), "kind", "fetch_time")
+        or has_ties(kinds.filter(pl.col("status") == status.STATUS_LINKED).drop("fetch_time"), "score")
+        or has_ties(kinds.filter(last).select("key", "kind", "signature", "metadata"), "kind")
+    )
 
 
 # -- taking the input apart ----------------------------------------------------------------------------------------

@@ -8,17 +8,16 @@ Matched: org.apache.nutch.crawl.CrawlDb.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import polars as pl
-
 from minutch.arguments import fail
 from minutch.crawldb.filtering import FILTER_PROPERTY, NORMALIZE_PROPERTY, PURGE_GONE_PROPERTY, EntryFilter
-from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
+from minutch.crawldb.partitions import Entries, file_size, number_of_parts, rewrite
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.transitions import ADDITIONS_PROPERTY, Rules, update
+from minutch.crawldb.ties import Gathering
+from minutch.crawldb.transitions import ADDITIONS_PROPERTY, Rules, order_matters, update
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.tables.crawldata import scan
@@ -119,9 +118,13 @@ def updatedb(
         context.progress("updatedb") as progress,
     ):
         counters = Counters()
-        for frame in _read(inputs):
-            news.add(entry_filter.apply(frame, counters))
-            progress.advance(len(frame))
+        gathering = Gathering(news)
+        for path in inputs:
+            gathering.begin(file_size(path))
+            for frame in scan(path):
+                gathering.add(entry_filter.apply(frame, counters))
+                progress.advance(len(frame))
+        gathering.finish(order_matters, old.sources, news.parts)
         updated = rewrite(
             db,
             conf,
@@ -145,8 +148,3 @@ def _inputs(segment: Path) -> list[Path]:
         return found + part_paths(segment / PARSE_PART)
     log.info("CrawlDb update: %s is fetched but not parsed", segment)
     return found
-
-
-def _read(paths: Sequence[Path]) -> Iterator[pl.DataFrame]:
-    for path in paths:
-        yield from scan(path)

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.golden import GOLDEN
-
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
+from tests.support.golden import GOLDEN
 
 NOW = 1_800_000_000_000
 """The clock of every replay."""
