@@ -77,10 +77,9 @@ def _merge_into(keys: Ints, starts: Ints, ends: Ints, merged: Ints) -> None:
 
 @cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    from numba import njit
+    from minutch.formats.columns_native import kernel
 
-    compiled: Callable[..., Any] = njit(cache=True, nogil=True)(function)
-    return compiled
+    return kernel(function)
 
 
 def _quicksort(keys: Any, order: Any, n: int) -> None:

@@ -1,0 +1,69 @@
+"""What the jobs that write a LinkDb share: reading the parts of LinkDbs, merging, the layout, writing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.job import Counters
+from minutch.linkdb.linkrules import UrlChain
+from minutch.linkdb.mapreduce import merge, passed
+from minutch.linkdb.store import LAYOUT_PROPERTY, LinkDb
+from minutch.records.links import LAYOUT_METADATA, LAYOUTS
+from minutch.tables.frame import INLINKS_SCHEMA, concat
+from minutch.tables.parallel import for_each
+
+AUTO: Final = "auto"
+WRITTEN: Final = "inlinks written"
+PAGES: Final = "pages with inlinks"
+
+
+def number_of_parts(conf: Configuration) -> int:
+    """How many partitions a job makes: mapreduce.job.reduces."""
+    return max(1, conf.get_int("mapreduce.job.reduces", 1))
+
+
+def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:
+    """The layout to write: `linkdb.inlink.layout`, else (or if that is `auto`) the one that all `sources` have.
+
+    Where there is none, or they differ, it is the newer one. Raises ConfigError for an unknown layout, FormatError for
+    a source with records in both.
+    """
+    wanted = conf.get_trimmed(LAYOUT_PROPERTY) or AUTO
+    if wanted in LAYOUTS:
+        return wanted
+    if wanted != AUTO:
+        raise ConfigError(f"{LAYOUT_PROPERTY}: expected {AUTO}, {' or '.join(LAYOUTS)}, found {wanted!r}")
+    layouts = {db.layout for db in sources if db.parts()}
+    return layouts.pop() if len(layouts) == 1 else LAYOUT_METADATA
+
+
+def stored_parts(db: LinkDb) -> list[pl.DataFrame]:
+    """All partitions of a LinkDb, a table of INLINKS_SCHEMA each."""
+    return for_each(lambda part: concat(list(db.scan_part(part)), INLINKS_SCHEMA), range(len(db.require_parts())))
+
+
+def merge_parts(
+    tables: Sequence[pl.DataFrame], chain: UrlChain, parts: int, limit: int, counters: Counters
+) -> list[pl.DataFrame]:
+    """The records of `tables` past `chain`, merged: a table per partition."""
+    change = None if chain.is_neutral else lambda table: chain.apply(table, counters)
+    return merge([passed(table, change) for table in tables], parts, limit) if tables else []
+
+
+def write(db: LinkDb, tables: Sequence[pl.DataFrame], parts: int, layout: str, counters: Counters) -> None:
+    """Replace `db` (whose lock the caller holds) by a LinkDb of these partitions."""
+    with db.replacement(keep_old=False) as directory:
+
+        def write_part(part: int) -> int:
+            table = tables[part] if part < len(tables) else pl.DataFrame(schema=INLINKS_SCHEMA)
+            with db.part_writer(directory, part, layout) as writer:
+                writer.write(table)
+            return table["key"].n_unique()
+
+        counters.add(PAGES, sum(for_each(write_part, range(parts))))
+    counters.add(WRITTEN, sum(map(len, tables)))

@@ -1,0 +1,117 @@
+"""Which links count, and under which names: every decision of invertlinks about a single link has its home here.
+
+    linkdb.ignore.internal.links   links within a host don't count (true unless set)
+    linkdb.ignore.external.links   links between hosts don't count; looked at only where internal ones count
+    linkdb.max.anchor.length       longer anchors are cut (UTF-16 units)
+
+then URL normalizers (scope `linkdb`) and filters. What is no URL counts as ignored wherever hosts are compared.
+Matched: org.apache.nutch.crawl.LinkDb.LinkDbMapper, LinkDbFilter.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.crawldb.filtering import decode_keys, encode_keys
+from minutch.fetchlist.hosts import hosts_of
+from minutch.job import Counters
+from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
+
+IGNORE_INTERNAL_PROPERTY: Final = "linkdb.ignore.internal.links"
+IGNORE_EXTERNAL_PROPERTY: Final = "linkdb.ignore.external.links"
+MAX_ANCHOR_PROPERTY: Final = "linkdb.max.anchor.length"
+MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
+SCOPE_PROPERTY: Final = "linkdb.url.normalizer.scope"
+
+READ: Final = "links read"
+INTERNAL: Final = "internal links ignored"
+EXTERNAL: Final = "external links ignored"
+MALFORMED: Final = "links from or to what is no URL ignored"
+REJECTED: Final = "links rejected by normalizers or filters"
+
+
+class UrlChain:
+    """Normalizers and filters for the two URLs of a link; without either all links pass as they are."""
+
+    def __init__(self, conf: Configuration, *, normalize: bool, filtering: bool) -> None:
+        scope = conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
+        self._normalizers = URLNormalizers(conf, scope) if normalize else None
+        self._filters = URLFilters(conf) if filtering else None
+
+    @property
+    def is_neutral(self) -> bool:
+        """Whether all URLs pass as they are."""
+        return self._normalizers is None and self._filters is None
+
+    def apply(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        """The links both of whose URLs (`key`, `from_url`) pass, under their new names."""
+        if self.is_neutral:
+            return links
+        changed = links.with_columns(key=self._pass(links["key"]), from_url=self._pass(links["from_url"]))
+        kept = changed.filter(pl.col("key").is_not_null() & pl.col("from_url").is_not_null())
+        counters.add(REJECTED, len(links) - len(kept))
+        return kept
+
+    def _pass(self, column: pl.Series) -> pl.Series:
+        urls = decode_keys(column)
+        if self._normalizers is not None:
+            urls = self._normalizers.normalize_column(urls)
+        if self._filters is not None:
+            urls = self._filters.filter_column(urls)
+        return encode_keys(urls)
+
+
+class LinkRules:
+    """What becomes of the outlinks of a page."""
+
+    def __init__(self, conf: Configuration, chain: UrlChain) -> None:
+        self.ignore_internal = conf.get_boolean(IGNORE_INTERNAL_PROPERTY, True)
+        self.ignore_external = conf.get_boolean(IGNORE_EXTERNAL_PROPERTY, False)
+        self._max_anchor = conf.get_int(MAX_ANCHOR_PROPERTY, 100)
+        self._chain = chain
+
+    def apply(self, outlinks: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        """The links that count of a table of OUTLINKS_SCHEMA, the other way round (INLINKS_SCHEMA), in their order."""
+        counters.add(READ, len(outlinks))
+        if self.ignore_internal or self.ignore_external:
+            outlinks = self._by_hosts(outlinks, counters)
+        links = outlinks.select(
+            key="to_url",
+            from_url="key",
+            anchor=_cut(outlinks["anchor"], self._max_anchor),
+            metadata=pl.lit(None, pl.Binary),
+        )
+        return self._chain.apply(links, counters)
+
+    def _by_hosts(self, outlinks: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        hosts = [hosts_of(decode_keys(outlinks[name])).str.to_lowercase() for name in ("key", "to_url")]
+        same = hosts[0] == hosts[1]
+        malformed = hosts[1].is_null()
+        same = same.fill_null(False)
+        if self.ignore_internal:
+            counters.add(INTERNAL, int(same.sum()))
+            wanted = ~same & ~malformed
+        else:
+            counters.add(EXTERNAL, int((~same & ~malformed).sum()))
+            wanted = same
+        counters.add(MALFORMED, int(malformed.sum()))
+        return outlinks.filter(wanted)
+
+
+def _cut(anchors: pl.Series, length: int) -> pl.Series:
+    """Anchors of at most `length` UTF-16 units; half a character that is left over becomes a question mark."""
+    texts = decode_keys(anchors)
+    too_long = (texts.str.len_bytes() > length).arg_true()
+    if not len(too_long):
+        return anchors
+    cut = [text.encode("utf-16-le")[: 2 * max(length, 0)] for text in texts.gather(too_long)]
+    values = [_decoded(units) for units in cut]
+    return texts.cast(pl.Binary).scatter(too_long, pl.Series(values, dtype=pl.Binary))
+
+
+def _decoded(units: bytes) -> bytes:
+    """UTF-16 as UTF-8; Text writes a lone surrogate as a question mark."""
+    return units.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace")
