@@ -1,0 +1,166 @@
+"""Regular expressions in Java's syntax and with Java's meaning, bounded in time: what Nutch's rule files hold.
+
+Three engines share the work. Polars' (Rust, linear) looks at whole columns: `superset` is a pattern for it that
+misses nothing. Python's `re` decides where it can't take more than quadratic time on a string of ordinary length. For
+the rest, the package `regex`, which can be told when to give up: `search` and `replace_all` raise TimeoutError.
+
+Followed: java.util.regex.Pattern, Matcher.find and Matcher.replaceAll of JDK 17.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any
+
+from minutch.errors import ConfigError
+from minutch.urls.regexcost import is_tame, required_character
+from minutch.urls.regexsyntax import RegexSyntaxError, parse_regex
+from minutch.urls.regexwriter import write_python, write_rust
+
+LINE_ENDS = "[\n\r\x85\u2028\u2029]"
+"""Strings with one of these are not for `superset`: dot and dollar mean something else there."""
+
+_ORDINARY = 4096
+"""Characters; longer strings always go to the engine that keeps the time."""
+
+
+class JavaRegex:
+    """One compiled pattern; ConfigError if it is not one of Java's.
+
+    `seconds` bounds each match. `needs` is a character that every match has at least so many of, or None.
+    """
+
+    def __init__(self, pattern: str, seconds: float = 1.0) -> None:
+        self.pattern = pattern
+        self.seconds = seconds
+        try:
+            self._tree = parse_regex(pattern)
+        except RegexSyntaxError as exc:
+            raise ConfigError(str(exc)) from exc
+        self._source = write_python(self._tree)
+        self._tame = is_tame(self._tree) and self._is_for_re()
+        self.needs = required_character(self._tree)
+        if not self._tame:
+            self._patient  # noqa: B018 - a pattern that it can't compile is to be found out now
+
+    def _is_for_re(self) -> bool:
+        """Python's `re` takes look-behind of fixed length only."""
+        try:
+            self._quick  # noqa: B018
+        except re.error:
+            return False
+        return True
+
+    @cached_property
+    def _quick(self) -> re.Pattern[str]:
+        return re.compile(self._source)
+
+    @cached_property
+    def _patient(self) -> Any:
+        import regex
+
+        try:
+            return regex.compile(self._source)
+        except regex.error as exc:
+            raise ConfigError(f"regular expression {self.pattern!r}: {exc}") from exc
+
+    @cached_property
+    def _rust(self) -> tuple[str, bool] | None:
+        """None where Polars can't take it (a pattern that would be too large)."""
+        text, exact = write_rust(self._tree)
+        return None if is_too_large(text) else (text, exact)
+
+    @property
+    def superset(self) -> str | None:
+        """A pattern for Polars that matches every string (without line ends) that this one matches."""
+        return None if self._rust is None else self._rust[0]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether `superset` matches no other strings."""
+        return self._rust is not None and self._rust[1]
+
+    def search(self, text: str) -> bool:
+        """Whether the pattern matches somewhere (Matcher.find). Raises TimeoutError."""
+        if self._tame and len(text) <= _ORDINARY:
+            return self._quick.search(text) is not None
+        if self.needs is not None and text.count(self.needs[0]) < self.needs[1]:
+            return False
+        return self._patient.search(text, timeout=self.seconds) is not None
+
+    def matches(self, text: str) -> bool:
+        """Whether the pattern matches all of `text` (Matcher.matches). Raises TimeoutError."""
+        if self._tame and len(text) <= _ORDINARY:
+            return self._quick.fullmatch(text) is not None
+        return self._patient.fullmatch(text, timeout=self.seconds) is not None
+
+    def replace_all(self, text: str, replacement: Replacement, count: int = 0) -> str:
+        """Every match replaced, or the first `count` (Matcher.replaceAll). Raises TimeoutError."""
+        if self.needs is not None and text.count(self.needs[0]) < self.needs[1]:
+            return text
+        if self._tame and len(text) <= _ORDINARY:
+            return self._quick.sub(replacement.fill, text, count)
+        return str(self._patient.sub(replacement.fill, text, count, timeout=self.seconds))
+
+    def replace_first(self, text: str, replacement: str) -> str:
+        """The first match replaced (String.replaceFirst). Raises TimeoutError."""
+        return self.replace_all(text, self.replacement(replacement), 1)
+
+    def replacement(self, text: str) -> Replacement:
+        """A replacement text for this pattern: `$1`, `${name}`, and a backslash before anything else."""
+        return Replacement(text, self._tree.groups, self._tree.names)
+
+
+def is_too_large(rust: str) -> bool:
+    """Whether Polars refuses a pattern because its automaton would be too large."""
+    import polars as pl
+
+    try:
+        pl.Series([""]).str.contains(rust)
+    except pl.exceptions.ComputeError:
+        return True
+    return False
+
+
+_PART = re.compile(r"\\(.)|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$(\d+)|([^\\$]+)", re.DOTALL)
+
+
+class Replacement:
+    """What to put in place of a match, read once; ConfigError for a group that is not there."""
+
+    def __init__(self, text: str, groups: int, names: dict[str, int]) -> None:
+        self._parts: list[str | int] = []
+        at = 0
+        while at < len(text):
+            part = _PART.match(text, at)
+            if part is None:
+                raise ConfigError(f"replacement {text!r}: nothing to escape or refer to at character {at}")
+            at = part.end()
+            self._add(text, part, groups, names)
+
+    def _add(self, text: str, part: re.Match[str], groups: int, names: dict[str, int]) -> None:
+        escaped, name, digits, plain = part.groups()
+        if digits is not None:
+            number, rest = _group_number(digits, groups)
+            if number > groups:
+                raise ConfigError(f"replacement {text!r}: there is no group {number}")
+            self._parts += [number, rest]
+        elif name is not None:
+            if name not in names:
+                raise ConfigError(f"replacement {text!r}: there is no group {name}")
+            self._parts.append(names[name])
+        else:
+            self._parts.append(plain if escaped is None else escaped)
+
+    def fill(self, match: re.Match[str]) -> str:
+        """The text for one match; a group that took no part is empty."""
+        return "".join(part if isinstance(part, str) else match[part] or "" for part in self._parts)
+
+
+def _group_number(digits: str, groups: int) -> tuple[int, str]:
+    """The first digit counts, the next ones only as long as there is such a group."""
+    end = 1
+    while end < len(digits) and int(digits[: end + 1]) <= groups:
+        end += 1
+    return int(digits[:end]), digits[end:]

@@ -1,0 +1,39 @@
+"""A list of hosts, domains and public suffixes, one on each line; lines are lower-cased, `#` starts a comment line."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from minutch.errors import UrlError
+from minutch.urls.columns import host_column, map_distinct
+from minutch.urls.domains import domain_of, suffix_of
+from minutch.urls.parts import parse
+from minutch.urls.rulefiles import rule_lines
+
+
+class HostList:
+    """The names of a rule file (readConfiguration of Nutch's DomainURLFilter and DomainDenylistURLFilter)."""
+
+    def __init__(self, text: str) -> None:
+        self.names = frozenset(line.strip().lower() for line in rule_lines(text) if line.strip() and line[0] != "#")
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def has(self, url: str) -> bool | None:
+        """Whether the list has the URL's suffix, domain or host; None if it is no URL."""
+        try:
+            return self.has_host(parse(url).host)
+        except UrlError:
+            return None
+
+    def has_host(self, host: str) -> bool:
+        """The same for a host as it stands in the URL (a suffix in capitals is none)."""
+        names = self.names
+        return host.lower() in names or domain_of(host) in names or suffix_of(host) in names
+
+    def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
+        """The URLs that are on the list (or those that are not); null for the others and for what is no URL."""
+        hosts = host_column(urls, lower=False)
+        chosen = map_distinct(hosts, lambda host: "" if self.has_host(host) is listed else None)
+        return pl.select(pl.when(chosen.is_not_null()).then(urls)).to_series().alias(urls.name)

@@ -1,0 +1,179 @@
+"""Runs a pattern over a string, one state per character: linear time whatever the pattern.
+
+The states are what is left of the pattern after the characters read so far (Brzozowski's derivatives). They are made
+when they are first met and kept, so a second URL finds them ready. Complement and intersection cost nothing extra.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from minutch.urls import charclass
+from minutch.urls.charclass import Ranges
+from minutch.urls.regexsyntax import Alternation, Chars, Repeat, Sequence
+
+from .syntax import Complement, Intersection, Pattern
+
+_MAX_STATES = 20_000
+"""States kept; beyond, the cache is emptied."""
+
+
+class State:
+    """A normalised pattern: equal languages of equal form are one object, so states can be compared by identity."""
+
+    __slots__ = ("kind", "nullable", "parts", "ranges", "steps")
+
+    def __init__(self, kind: str, parts: tuple[State, ...], ranges: Ranges, nullable: bool) -> None:
+        self.kind = kind
+        self.parts = parts
+        self.ranges = ranges
+        self.nullable = nullable
+        self.steps: dict[str, State] = {}
+
+
+class Automaton:
+    """One pattern's states."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._states: dict[tuple[str, tuple[int, ...], Ranges], State] = {}
+        self._nothing = self._make("chars", (), ())
+        self._empty = self._make("empty", ())
+        self._anything = self._make("not", (self._nothing,))
+        self._start = self._build(pattern)
+
+    def matches(self, text: str) -> bool:
+        """Whether the pattern matches all of `text`, whose characters count as UTF-16 units."""
+        if not text.isascii():
+            units = text.encode("utf-16-le", "surrogatepass")
+            text = "".join(chr(units[i] | units[i + 1] << 8) for i in range(0, len(units), 2))
+        state = self._start
+        for char in text:
+            following = state.steps.get(char)
+            if following is None:
+                following = state.steps[char] = self._derive(state, ord(char))
+            state = following
+            if state is self._nothing:
+                return False
+        self._shrink()
+        return state.nullable
+
+    def _shrink(self) -> None:
+        if len(self._states) > _MAX_STATES:
+            for state in self._states.values():
+                state.steps.clear()
+            keep = self._reachable()
+            self._states = {key: state for key, state in self._states.items() if id(state) in keep}
+
+    def _reachable(self) -> set[int]:
+        """The start and what it is made of."""
+        todo, seen = [self._start, self._nothing, self._empty, self._anything], set()
+        while todo:
+            state = todo.pop()
+            if id(state) not in seen:
+                seen.add(id(state))
+                todo += state.parts
+        return seen
+
+    # -- states ------------------------------------------------------------------------------------------------------
+
+    def _make(self, kind: str, parts: tuple[State, ...], ranges: Ranges = ()) -> State:
+        key = (kind, tuple(map(id, parts)), ranges)
+        state = self._states.get(key)
+        if state is None:
+            state = self._states[key] = State(kind, parts, ranges, _is_nullable(kind, parts))
+        return state
+
+    def _concat(self, first: State, second: State) -> State:
+        if first is self._nothing or second is self._nothing:
+            return self._nothing
+        if first is self._empty:
+            return second
+        if second is self._empty:
+            return first
+        if first.kind == "concat":
+            return self._concat(first.parts[0], self._concat(first.parts[1], second))
+        return self._make("concat", (first, second))
+
+    def _either(self, first: State, second: State) -> State:
+        return self._combine("or", first, second, neutral=self._nothing, absorbing=self._anything)
+
+    def _both(self, first: State, second: State) -> State:
+        return self._combine("and", first, second, neutral=self._anything, absorbing=self._nothing)
+
+    def _combine(self, kind: str, first: State, second: State, *, neutral: State, absorbing: State) -> State:
+        """Order and repetition don't count."""
+        members = {id(part): part for side in (first, second) for part in _members(kind, side)}
+        members.pop(id(neutral), None)
+        if id(absorbing) in members:
+            return absorbing
+        parts = tuple(members[key] for key in sorted(members))
+        return neutral if not parts else parts[0] if len(parts) == 1 else self._make(kind, parts)
+
+    def _not(self, item: State) -> State:
+        return item.parts[0] if item.kind == "not" else self._make("not", (item,))
+
+    def _star(self, item: State) -> State:
+        if item is self._nothing or item is self._empty:
+            return self._empty
+        if item.kind == "chars" and item.ranges == charclass.ANY_CHARACTER:
+            return self._anything
+        return item if item.kind == "star" else self._make("star", (item,))
+
+    # -- from a pattern, and on by a character ---------------------------------------------------------------------
+
+    def _build(self, pattern: Pattern) -> State:
+        if isinstance(pattern, Chars):
+            return self._make("chars", (), pattern.ranges)
+        if isinstance(pattern, Sequence):
+            return reduce(lambda rest, item: self._concat(self._build(item), rest), pattern.items[::-1], self._empty)
+        if isinstance(pattern, Alternation):
+            return reduce(self._either, map(self._build, pattern.choices))
+        if isinstance(pattern, Intersection):
+            return self._both(self._build(pattern.left), self._build(pattern.right))
+        if isinstance(pattern, Complement):
+            return self._not(self._build(pattern.item))
+        assert isinstance(pattern, Repeat)
+        return self._repeat(self._build(pattern.item), pattern.least, pattern.most)
+
+    def _repeat(self, item: State, least: int, most: int | None) -> State:
+        if most is None:
+            tail = self._star(item)
+        elif most < least:
+            return self._nothing
+        else:
+            tail = self._empty
+            for _ in range(most - least):
+                tail = self._either(self._empty, self._concat(item, tail))
+        for _ in range(least):
+            tail = self._concat(item, tail)
+        return tail
+
+    def _derive(self, state: State, code: int) -> State:
+        kind, parts = state.kind, state.parts
+        if kind == "chars":
+            return self._empty if any(low <= code <= high for low, high in state.ranges) else self._nothing
+        if kind == "empty":
+            return self._nothing
+        if kind == "concat":
+            first = self._concat(self._derive(parts[0], code), parts[1])
+            return self._either(first, self._derive(parts[1], code)) if parts[0].nullable else first
+        if kind == "star":
+            return self._concat(self._derive(parts[0], code), state)
+        if kind == "not":
+            return self._not(self._derive(parts[0], code))
+        join = self._either if kind == "or" else self._both
+        return reduce(join, (self._derive(part, code) for part in parts))
+
+
+def _members(kind: str, state: State) -> tuple[State, ...]:
+    return state.parts if state.kind == kind else (state,)
+
+
+def _is_nullable(kind: str, parts: tuple[State, ...]) -> bool:
+    if kind in ("empty", "star"):
+        return True
+    if kind == "not":
+        return not parts[0].nullable
+    if kind == "or":
+        return any(part.nullable for part in parts)
+    return kind != "chars" and all(part.nullable for part in parts)

@@ -1,0 +1,134 @@
+"""urlfilter-fast: paths to reject, by host and domain (fast-urlfilter.txt).
+
+    file     = *( section rule* )             "#" starts a comment anywhere
+    section  = ( "Host" | "Domain" ) name     "Domain ." is for all
+    rule     = "DenyPath" regex | "DenyPathQuery" regex     on the path; on path and query
+
+The regex may match anywhere; `.*` and `.?` reject everything. First the rules of the host, then those of the host as a
+domain, then those of ever shorter domains, then those of `.`. What is no URL is rejected, as is a URL (path, query)
+that is too long. Properties: urlfilter.fast.file (plain, .gz or .bz2), urlfilter.fast.url.max.length and
+urlfilter.fast.url.path.max.length and urlfilter.fast.url.query.max.length (-1: no limit).
+
+Followed: org.apache.nutch.urlfilter.fast.FastURLFilter.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, UrlError
+from minutch.plugin.points import URLFilter
+from minutch.urls.javaregex import JavaRegex
+from minutch.urls.parts import Url, parse
+from minutch.urls.rulefiles import file_name, rule_lines
+
+log = logging.getLogger(__name__)
+
+_CATCH_ALL = re.compile(r"\s*DenyPath(?:Query)?\s+\.[*?]\s*", re.ASCII)
+_OPENERS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".bz2": bz2.decompress}
+
+
+class Rule:
+    """One rule; `regex` None rejects everything."""
+
+    def __init__(self, regex: JavaRegex | None, with_query: bool) -> None:
+        self.regex = regex
+        self.with_query = with_query
+
+    def denies(self, url: Url) -> bool:
+        return self.regex is None or self.regex.search(url.file if self.with_query else url.path)
+
+
+class FastURLFilter(URLFilter):
+    """Rejects by the rules of the URL's host and domains."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self.max_length = conf.get_int("urlfilter.fast.url.max.length", -1)
+        self.max_path = conf.get_int("urlfilter.fast.url.path.max.length", -1)
+        self.max_query = conf.get_int("urlfilter.fast.url.query.max.length", -1)
+        self.hosts: dict[str, list[Rule]] = {}
+        self.domains: dict[str, list[Rule]] = {}
+        self.timeouts = 0
+        self._read(_rule_text(conf))
+
+    def _read(self, text: str) -> None:
+        section: list[Rule] | None = None
+        for number, raw in enumerate(rule_lines(text), 1):
+            line = raw.partition("#")[0].strip()
+            words = line.split()
+            if line.startswith(("Host", "Domain")):
+                if len(words) < 2:
+                    raise ConfigError(f"urlfilter-fast, rule line {number}: {line!r} names no host or domain")
+                table = self.hosts if line.startswith("Host") else self.domains
+                section = table.setdefault(words[1], [])
+            elif line and section is not None:
+                self._add(section, line, words, number)
+
+    @staticmethod
+    def _add(section: list[Rule], line: str, words: list[str], number: int) -> None:
+        if _CATCH_ALL.fullmatch(line):
+            section.append(Rule(None, with_query=False))
+        elif line.startswith("DenyPath") and len(words) > 1:
+            try:
+                section.append(Rule(JavaRegex(words[1]), line.startswith("DenyPathQuery")))
+            except ConfigError as exc:
+                log.warning("urlfilter-fast, rule line %d is skipped: %s", number, exc)
+        else:
+            log.warning("urlfilter-fast, rule line %d is skipped: not a rule: %s", number, line)
+
+    def filter(self, url: str) -> str | None:
+        if _is_longer(url, self.max_length):
+            return None
+        try:
+            parsed = parse(url)
+        except UrlError:
+            return None
+        if _is_longer(parsed.path, self.max_path) or _is_longer(parsed.query or "", self.max_query):
+            return None
+        return None if self._denied(parsed) else url
+
+    def _denied(self, url: Url) -> bool:
+        try:
+            return any(rule.denies(url) for rules in self._rules(url.host) for rule in rules)
+        except TimeoutError:
+            self.timeouts += 1
+            report = log.warning if self.timeouts == 1 else log.debug
+            report("urlfilter-fast: a rule took too long, rejected: %s", url)
+            return True
+
+    def _rules(self, host: str) -> Iterator[list[Rule]]:
+        domains = self.domains
+        yield self.hosts.get(host, [])
+        yield domains.get(host, [])
+        at = host.find(".") + 1
+        while at:
+            yield domains.get(host[at:], [])
+            at = host.find(".", at) + 1
+        yield domains.get(".", [])
+
+
+def _is_longer(text: str, limit: int) -> bool:
+    """Java counts UTF-16 units."""
+    return limit != -1 and len(text.encode("utf-16-le", "surrogatepass")) > 2 * limit
+
+
+def _rule_text(conf: Configuration) -> str:
+    """The rule file, decompressed by its name's ending; `file:` URLs are files too."""
+    name = file_name(conf, "urlfilter.fast.file").removeprefix("file://").removeprefix("file:")
+    opener = _OPENERS.get(Path(name).suffix)
+    if opener is None:
+        return conf.read_resource(name)
+    path = conf.resource(name)
+    if path is None:
+        raise ConfigError(f"urlfilter.fast.file: no file {name}")
+    try:
+        return opener(path.read_bytes()).decode("utf-8", "replace")
+    except (OSError, EOFError) as exc:
+        raise ConfigError(f"{path}: can't be read: {exc}") from exc

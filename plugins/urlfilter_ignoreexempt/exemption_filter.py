@@ -1,0 +1,26 @@
+"""urlfilter-ignoreexempt: external links that stay although db.ignore.external.links is set.
+
+The rules (db.ignore.external.exemptions.file, the format of regex-urlfilter.txt) look at the target alone.
+"""
+
+from __future__ import annotations
+
+from minutch.plugin.points import URLExemptionFilter
+from minutch.urls.javaregex import JavaRegex
+from minutch.urls.rulefiles import file_name
+
+from ..lib_regex_filter.rules import RuleFilter
+
+
+class ExemptionUrlFilter(RuleFilter, URLExemptionFilter):
+    """org.apache.nutch.urlfilter.ignoreexempt.ExemptionUrlFilter."""
+
+    def rule_text(self) -> str:
+        name = file_name(self.conf, "db.ignore.external.exemptions.file", self.parameters)
+        return self.conf.read_resource(name)
+
+    def compile(self, pattern: str) -> JavaRegex:
+        return JavaRegex(pattern, self.conf.get_float("urlfilter.regex.seconds", 1.0))
+
+    def filter(self, from_url: str, to_url: str) -> bool:
+        return self.verdict(to_url)

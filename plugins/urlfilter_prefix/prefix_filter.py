@@ -1,0 +1,46 @@
+"""urlfilter-prefix: only URLs that start with one of the listed prefixes (prefix-urlfilter.txt).
+
+Lines that start with `#` or a blank are comments. Without the file every URL is rejected.
+Properties: urlfilter.prefix.rules (inline), urlfilter.prefix.file.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from minutch.conf import Configuration
+from minutch.plugin.points import URLFilter
+from minutch.urls.rulefiles import file_name, rule_lines, rules_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+log = logging.getLogger(__name__)
+
+
+class PrefixURLFilter(URLFilter):
+    """org.apache.nutch.urlfilter.prefix.PrefixURLFilter."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        text = rules_text(conf, "urlfilter.prefix.rules", "urlfilter.prefix.file", parameters)
+        if text is None:
+            name = file_name(conf, "urlfilter.prefix.file", parameters)
+            log.warning("urlfilter-prefix: no rule file %s, every URL is rejected", name)
+        self.prefixes = tuple(line for line in rule_lines(text or "") if line and line[0] not in " #")
+
+    def filter(self, url: str) -> str | None:
+        return url if url.startswith(self.prefixes) else None
+
+    def filter_column(self, urls: pl.Series) -> pl.Series:
+        import polars as pl
+
+        if not self.prefixes:
+            return pl.Series(urls.name, [None], dtype=pl.String).new_from_index(0, len(urls))
+        first, *others = self.prefixes
+        accepted = urls.str.starts_with(first)
+        for prefix in others:
+            accepted |= urls.str.starts_with(prefix)
+        return pl.select(pl.when(accepted).then(urls)).to_series().alias(urls.name)

@@ -1,0 +1,80 @@
+"""urlfilter-suffix: URLs by how they end (suffix-urlfilter.txt).
+
+    file   = *( mode | suffix | comment )
+    mode   = ( "+" | "-" ) [ "P" ] [ "I" ]
+             "+": listed suffixes are rejected, "-" (and no mode at all): only listed ones pass
+             P: look at the URL's path only; I: ignore case
+
+The last sign counts; P and I stay once given. Lines are trimmed. Without the file every URL is rejected.
+Properties: urlfilter.suffix.rules (inline), urlfilter.suffix.file.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from minutch.conf import Configuration
+from minutch.errors import UrlError
+from minutch.plugin.points import URLFilter
+from minutch.urls.parts import parse
+from minutch.urls.rulefiles import file_name, rule_lines, rules_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+log = logging.getLogger(__name__)
+
+_BLANK = "".join(map(chr, range(0x21)))
+_PLAIN = r"^https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(/[^?#\x00-\x20]*)(?:[?][^\x00-\x20#]*)?$"
+
+
+class SuffixURLFilter(URLFilter):
+    """org.apache.nutch.urlfilter.suffix.SuffixURLFilter."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        text = rules_text(conf, "urlfilter.suffix.rules", "urlfilter.suffix.file", parameters)
+        if text is None:
+            name = file_name(conf, "urlfilter.suffix.file", parameters)
+            log.warning("urlfilter-suffix: no rule file %s, every URL is rejected", name)
+        self.accept_others = self.path_only = self.ignore_case = False
+        self.suffixes = self._read(text or "")
+
+    def _read(self, text: str) -> tuple[str, ...]:
+        suffixes: list[str] = []
+        for line in (line.strip(_BLANK) for line in rule_lines(text)):
+            if line[:1] in ("+", "-") and line:
+                self.accept_others = line[0] == "+"
+                self.path_only |= "P" in line
+                self.ignore_case |= "I" in line
+            elif line and line[0] != "#":
+                suffixes.append(line)
+        return tuple(s.lower() for s in suffixes) if self.ignore_case else tuple(suffixes)
+
+    def filter(self, url: str) -> str | None:
+        text = url.lower() if self.ignore_case else url
+        if self.path_only:
+            with suppress(UrlError):
+                text = parse(text).path
+        return url if text.endswith(self.suffixes) is not self.accept_others else None
+
+    def filter_column(self, urls: pl.Series) -> pl.Series:
+        """Rows that are plain URLs (or all, where the whole URL counts) by columns, the others one by one."""
+        import polars as pl
+
+        from minutch.urls.columns import patch
+
+        text = urls.str.to_lowercase() if self.ignore_case else urls
+        odd = urls.is_null() & urls.is_not_null()
+        if self.path_only:
+            text = text.str.extract(_PLAIN, 1)
+            odd = text.is_null() & urls.is_not_null()
+        ends = pl.Series([False]).new_from_index(0, len(urls))
+        for length in {len(suffix) for suffix in self.suffixes}:
+            tails = text.str.tail(length)
+            ends |= tails.is_in([suffix for suffix in self.suffixes if len(suffix) == length]).fill_null(False)
+        result = pl.select(pl.when(ends if not self.accept_others else ~ends).then(urls)).to_series().alias(urls.name)
+        return patch(result, odd, [self.filter(url) for url in urls.filter(odd)])

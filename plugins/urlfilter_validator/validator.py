@@ -1,0 +1,74 @@
+"""urlfilter-validator: only URLs that are well-formed by a strict reading of RFC 2396.
+
+    scheme     letters
+    authority  IPv4 address, or a host of at least two labels whose last starts with a letter and has two characters;
+               no user info; a port has one to five digits
+    path       a limited set of characters; no more `..` than there are directories to climb
+    all        visible ASCII
+
+Followed: org.apache.nutch.urlfilter.validator.UrlValidator.
+"""
+
+from __future__ import annotations
+
+import re
+
+from minutch.plugin.points import URLFilter
+
+_URL = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?")
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+_SCHEME = re.compile(r"[A-Za-z]+")
+_AUTHORITY = re.compile(r"([A-Za-z0-9.-]*)(?::([0-9]*))?")
+_PORT = re.compile(r"[0-9]{1,5}")
+_IPV4 = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
+_PATH = re.compile(r"(?:/[-A-Za-z0-9_:@&?=+,.!/~*'%$;()]*)?")
+
+
+class UrlValidator(URLFilter):
+    """Rejects what is not a valid URL."""
+
+    def filter(self, url: str) -> str | None:
+        return url if is_valid(url) else None
+
+
+def is_valid(url: str) -> bool:
+    """Whether `url` is well-formed (UrlValidator.isValid)."""
+    match = _URL.fullmatch(url)
+    if match is None or _VISIBLE.fullmatch(url) is None:
+        return False
+    scheme, authority, path, _, _ = match.groups()
+    return (
+        scheme is not None
+        and _SCHEME.fullmatch(scheme) is not None
+        and authority is not None
+        and _is_authority(authority)
+        and _is_path(path)
+    )
+
+
+def _is_authority(authority: str) -> bool:
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        return False
+    host, port = match.groups()
+    if port is not None and _PORT.fullmatch(port) is None:
+        return False
+    address = _IPV4.fullmatch(host)
+    return all(int(part) <= 255 for part in address.groups()) if address is not None else _is_host(host)
+
+
+def _is_host(host: str) -> bool:
+    labels = host.split(".")
+    return len(labels) >= 2 and all(labels) and len(labels[-1]) >= 2 and labels[-1][0].isalpha()
+
+
+def _is_path(path: str) -> bool:
+    if _PATH.fullmatch(path) is None:
+        return False
+    climbs = _count(path, "..")
+    return climbs == 0 or path.count("/") - _count(path, "//") - 1 > climbs
+
+
+def _count(text: str, token: str) -> int:
+    """Occurrences, overlapping ones too."""
+    return sum(text.startswith(token, at) for at in range(len(text)))

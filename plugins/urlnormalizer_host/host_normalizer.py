@@ -1,0 +1,61 @@
+"""urlnormalizer-host: one host name in place of others (host-urlnormalizer.txt).
+
+Lines `host target`; the host may be `*.domain`, which stands for every host below it, not for the domain itself. The
+host as such is looked up first, then the domains above it, the shortest (of two labels) first.
+Properties: urlnormalizer.hosts.rules (inline), urlnormalizer.hosts.file.
+
+Followed: org.apache.nutch.net.urlnormalizer.host.HostURLNormalizer. Its quirk: what is replaced is the first place
+where the host's name stands in the URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.plugin.points import URLNormalizer, map_strings
+from minutch.urls.columns import host_column, map_distinct
+from minutch.urls.parts import parse, split_labels
+from minutch.urls.rulefiles import rule_lines, rules_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class HostURLNormalizer(URLNormalizer):
+    """Replaces hosts."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        text = rules_text(conf, "urlnormalizer.hosts.rules", "urlnormalizer.hosts.file", parameters)
+        self.targets: dict[str, str] = {}
+        for number, line in enumerate(rule_lines(text or ""), 1):
+            if line.strip() and line[0] != "#":
+                host, blank, target = line.strip().partition(" ")
+                if not blank:
+                    raise ConfigError(f"urlnormalizer-host, rule line {number}: a host, a blank and its target: {line}")
+                self.targets[host] = target
+
+    def normalize(self, url: str, scope: str) -> str | None:
+        host = parse(url).host
+        target = self.target(host)
+        return url if target is None else url.replace(host, target, 1)
+
+    def target(self, host: str) -> str | None:
+        """What stands for a host; None if it stays."""
+        if host in self.targets:
+            return self.targets[host]
+        labels = split_labels(host)
+        for at in range(len(labels) - 2, 0, -1):
+            target = self.targets.get("*." + ".".join(labels[at:]))
+            if target is not None:
+                return target
+        return None
+
+    def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
+        """Row by row where the host has a target, or where there is none."""
+        hosts = host_column(urls, lower=False)
+        where = (map_distinct(hosts, self.target).is_not_null() | hosts.is_null()).arg_true()
+        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self.normalize(url, scope)))

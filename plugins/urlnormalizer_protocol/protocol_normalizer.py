@@ -1,0 +1,75 @@
+"""urlnormalizer-protocol: the scheme that a host's URLs are to have (protocols.txt).
+
+Lines `host scheme`, a blank or a tab between them; the host may be `*.domain`, which stands for the domain and every
+host below it. A URL with a port stays.
+Properties: urlnormalizer.protocols.rules (inline), urlnormalizer.protocols.file.
+
+Followed: org.apache.nutch.net.urlnormalizer.protocol.ProtocolURLNormalizer.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from minutch.conf import Configuration
+from minutch.plugin.points import URLNormalizer, map_strings
+from minutch.urls.columns import host_column, map_distinct
+from minutch.urls.parts import compose, parse
+from minutch.urls.rulefiles import rule_lines, rules_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+log = logging.getLogger(__name__)
+
+_SCHEME = re.compile(r"[a-z](?:[a-z0-9$\-_@.&!*\"'(),]|%[0-9a-f]{2})*", re.IGNORECASE | re.ASCII)
+
+
+class ProtocolURLNormalizer(URLNormalizer):
+    """Changes schemes."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        rules = ("urlnormalizer.protocols.rules", "urlnormalizer.protocols.file")
+        text = rules_text(conf, *rules, parameters, empty_counts=False)
+        self.hosts: dict[str, str] = {}
+        self.domains: dict[str, str] = {}
+        for number, line in enumerate(rule_lines(text or ""), 1):
+            if line.strip() and not line.strip().startswith("#"):
+                self._add(line.strip(), number)
+
+    def _add(self, line: str, number: int) -> None:
+        host, delimiter, protocol = line.partition(" " if " " in line else "\t")
+        protocol = protocol.strip()
+        if not delimiter or _SCHEME.fullmatch(protocol) is None:
+            log.warning("urlnormalizer-protocol, rule line %d left out, not a host and a scheme: %s", number, line)
+        elif host.startswith("*."):
+            self.domains[host[1:]] = protocol
+            self.hosts[host[2:]] = protocol
+        else:
+            self.hosts[host] = protocol
+
+    def normalize(self, url: str, scope: str) -> str | None:
+        parsed = parse(url)
+        wanted = None if parsed.port != -1 else self.protocol(parsed.host)
+        if wanted is None or wanted == parsed.protocol:
+            return url
+        return str(compose(wanted, parsed.host, -1, parsed.file))
+
+    def protocol(self, host: str) -> str | None:
+        """The scheme of a host: its own, else that of the longest suffix; None if it stays."""
+        if host in self.hosts:
+            return self.hosts[host]
+        if not self.domains:
+            return None
+        dots = (at for at, char in enumerate(host) if char == ".")
+        return next((self.domains[host[at:]] for at in dots if host[at:] in self.domains), None)
+
+    def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
+        """Row by row where the host has a scheme, or where there is none."""
+        hosts = host_column(urls, lower=False)
+        where = (map_distinct(hosts, self.protocol).is_not_null() | hosts.is_null()).arg_true()
+        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self.normalize(url, scope)))

@@ -1,0 +1,143 @@
+"""urlnormalizer-regex: replacements by Java's regular expressions, in order (regex-normalize.xml).
+
+    <regex-normalize>
+      <regex><pattern>…</pattern><substitution>…</substitution></regex> …
+    </regex-normalize>
+
+Properties: urlnormalizer.regex.rules (the XML itself), urlnormalizer.regex.file, urlnormalizer.regex.file.SCOPE (rules
+for one scope; without it the default ones), urlnormalizer.regex.seconds (time for one rule and URL).
+
+Followed: org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer. A file that can't be read gives no rules and a
+warning; a rule that is none is left out. Unlike it, a rule that takes too long on a URL drops that URL.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.plugin.points import URLNormalizer, map_strings
+from minutch.urls.javaregex import LINE_ENDS, JavaRegex, Replacement, is_too_large
+
+if TYPE_CHECKING:
+    import polars as pl
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    regex: JavaRegex
+    replacement: Replacement
+
+
+class Rules:
+    """The rules of one scope."""
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self.rules = rules
+
+    def apply(self, url: str) -> str:
+        """The URL after all replacements. Raises TimeoutError."""
+        for rule in self.rules:
+            url = rule.regex.replace_all(url, rule.replacement)
+        return url
+
+    @cached_property
+    def touches(self) -> list[str] | None:
+        """Patterns for Polars: a URL that none of them matches stays as it is. None if there are no such patterns."""
+        parts = [rule.regex.superset for rule in self.rules]
+        if None in parts:
+            return None
+        union = "|".join(f"(?:{part})" for part in parts)
+        return [part for part in parts if part is not None] if is_too_large(union) else [union]
+
+
+class RegexURLNormalizer(URLNormalizer):
+    """Rewrites URLs by rules."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self.seconds = conf.get_float("urlnormalizer.regex.seconds", 1.0)
+        self.default = self._default()
+        self.timeouts = 0
+        self._scoped: dict[str, Rules] = {}
+
+    def _default(self) -> Rules:
+        inline = self.conf.get("urlnormalizer.regex.rules")
+        if inline is not None:
+            return self._read(inline, "urlnormalizer.regex.rules")
+        return self._read_file(self.conf.get("urlnormalizer.regex.file", "")) or Rules([])
+
+    def rules(self, scope: str) -> Rules:
+        """The rules of a scope: its own, else the default ones."""
+        if scope not in self._scoped:
+            name = self.conf.get(f"urlnormalizer.regex.file.{scope}")
+            own = self._read_file(name) if name is not None else None
+            self._scoped[scope] = own if own is not None and own.rules else self.default
+        return self._scoped[scope]
+
+    def _read_file(self, name: str) -> Rules | None:
+        try:
+            return self._read(self.conf.read_resource(name), name)
+        except ConfigError as exc:
+            log.warning("urlnormalizer-regex: no rules: %s", exc)
+            return None
+
+    def _read(self, text: str, where: str) -> Rules:
+        try:
+            root = ElementTree.fromstring(text)
+        except ElementTree.ParseError as exc:
+            log.error("urlnormalizer-regex: %s is not XML, no rules: %s", where, exc)
+            return Rules([])
+        found = [self._rule(element, where) for element in root]
+        return Rules([rule for rule in found if rule is not None])
+
+    def _rule(self, element: ElementTree.Element, where: str) -> Rule | None:
+        """One rule; None if a part is missing or wrong. An empty element of any name is an empty substitution."""
+        pattern = substitution = None
+        for field in element:
+            if field.text is None:
+                substitution = ""
+            elif field.tag == "pattern":
+                pattern = field.text
+            elif field.tag == "substitution":
+                substitution = field.text
+        if pattern is None or substitution is None:
+            return None
+        try:
+            regex = JavaRegex(pattern, self.seconds)
+            return Rule(regex, regex.replacement(substitution))
+        except ConfigError as exc:
+            log.error("urlnormalizer-regex: rule of %s left out: %s", where, exc)
+            return None
+
+    def normalize(self, url: str, scope: str) -> str | None:
+        return self._apply(self.rules(scope), url)
+
+    def _apply(self, rules: Rules, url: str) -> str | None:
+        try:
+            return rules.apply(url)
+        except TimeoutError:
+            self.timeouts += 1
+            report = log.warning if self.timeouts == 1 else log.debug
+            report("urlnormalizer-regex: a rule took too long, dropped: %s", url)
+            return None
+
+    def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
+        """Only what a rule may match is looked at row by row."""
+        rules = self.rules(scope)
+        patterns = rules.touches
+        if patterns is None:
+            return map_strings(urls, lambda url: self._apply(rules, url))
+        touched = urls.str.contains(LINE_ENDS)
+        for pattern in patterns:
+            touched |= urls.str.contains(pattern)
+        where = touched.arg_true()
+        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self._apply(rules, url)))

@@ -1,0 +1,67 @@
+"""urlnormalizer-slash: paths with a slash at the end, or without, by host (slashes.txt).
+
+Lines `host sign`, a blank or a tab between them: `+` adds the slash (unless the path ends like a file name), anything
+else removes it. The path `/` stays. Properties: urlnormalizer.slashes.rules (inline), urlnormalizer.slashes.file.
+
+Followed: org.apache.nutch.net.urlnormalizer.slash.SlashURLNormalizer, which loses port, user info and fragment of a URL
+that it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.plugin.points import URLNormalizer, map_strings
+from minutch.urls.columns import host_column
+from minutch.urls.parts import Url, parse
+from minutch.urls.rulefiles import rule_lines, rules_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class SlashURLNormalizer(URLNormalizer):
+    """Adds and removes the last slash."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        text = rules_text(conf, "urlnormalizer.slashes.rules", "urlnormalizer.slashes.file", parameters)
+        self.hosts: dict[str, bool] = {}
+        for number, line in enumerate(rule_lines(text or ""), 1):
+            if line.strip() and line[0] != "#":
+                text = line.strip()
+                host, delimiter, sign = text.partition(" " if " " in text else "\t")
+                if not delimiter:
+                    raise ConfigError(f"urlnormalizer-slash, rule line {number}: a host, a blank and + or -: {line}")
+                self.hosts[host] = sign.strip() == "+"
+
+    def normalize(self, url: str, scope: str) -> str | None:
+        parsed = parse(url)
+        wanted = self.hosts.get(parsed.host)
+        if wanted is None or len(parsed.path) < 2:
+            return url
+        has_slash = parsed.path.endswith("/")
+        if wanted and not has_slash and not _is_file(parsed.path):
+            return _with_path(parsed, parsed.path + "/")
+        if not wanted and has_slash:
+            return _with_path(parsed, parsed.path[:-1])
+        return url
+
+    def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
+        """Row by row where the host has a rule, or where there is none."""
+        hosts = host_column(urls, lower=False)
+        where = (hosts.is_in(list(self.hosts)) | hosts.is_null()).arg_true()
+        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self.normalize(url, scope)))
+
+
+def _is_file(path: str) -> bool:
+    """Whether there is a dot among the last six characters of a path of six or more."""
+    return len(path) >= 6 and path.rfind(".") >= max(len(path) - 6, 0)
+
+
+def _with_path(url: Url, path: str) -> str:
+    query = "" if url.query is None else f"?{url.query}"
+    return f"{url.protocol}://{url.host}{path}{query}"
