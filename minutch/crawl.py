@@ -25,6 +25,9 @@ STOP = ".STOP"
 NOTHING_DUE = 1
 """generate's exit code when it made no segment."""
 
+INTERRUPTED = "skipped (interrupted)"
+"""The fetcher's counter of pages that it left out because of a signal."""
+
 _COMMON = {
     "mapreduce.reduce.speculative": "false",
     "mapreduce.map.speculative": "false",
@@ -171,6 +174,8 @@ class Crawl:
         code = int(importlib.import_module(command.module).run(arguments, context))
         seconds = self.context.clock.monotonic() - started
         self.rows.append(Row(name, seconds, "; ".join(str(counters) for counters in context.reports.values())))
+        if any(counters.get(INTERRUPTED) for counters in context.reports.values()):
+            raise KeyboardInterrupt  # the fetcher has closed its segment in order; the next run goes on from there
         if code != 0 and code not in allowed:
             raise MinutchError(f"{name} {' '.join(arguments)} failed with exit code {code}")
         return code

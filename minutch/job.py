@@ -55,7 +55,7 @@ class JobContext:
     err: TextIO = field(default_factory=lambda: sys.stderr)
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     reports: dict[str, Counters] = field(default_factory=dict)
-    """What the job has reported, by title."""
+    """What the job has reported, by title; bin/crawl shows it."""
 
     def print(self, *values: object, end: str = "\n") -> None:
         """Data for the user: to `out`, put together as the built-in print does."""

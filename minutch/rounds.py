@@ -1,6 +1,6 @@
 """What is left to do of a round: decided here, by what lies in its segment and by the crawl's own record.
 
-    crawl_fetch missing     fetch, and all that follows
+    crawl_fetch missing     fetch, and all that follows; as long as the fetcher's log is there, too (_fetch/log-N)
     crawl_parse missing     parse, and all that follows
     both there              nothing, unless the record says that the round stopped after parse
 
@@ -18,6 +18,8 @@ from pathlib import Path
 
 RECORD = ".round"
 GENERATED = "crawl_generate"
+UNFINISHED = "_fetch"
+"""What the fetcher keeps in a segment until it is closed."""
 MADE_BY = {"fetch": "crawl_fetch", "parse": "crawl_parse"}
 """Step → what lies in the segment once it is done."""
 
@@ -58,7 +60,7 @@ def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None
     if GENERATED not in parts:
         return []
     for step, part in MADE_BY.items():
-        if part not in parts:
+        if part not in parts or (step == "fetch" and UNFINISHED in parts):
             return list(steps[steps.index(step) :])
     return [step for step in steps if step not in done and step not in MADE_BY] if done is not None else []
 
@@ -69,12 +71,18 @@ def segments(crawl_dir: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
+def parts_of(segment: Path) -> set[str]:
+    """The parts that are there; `_fetch` only while it has a log."""
+    parts = {path.name for path in segment.iterdir() if path.is_dir()}
+    return parts if any((segment / UNFINISHED).glob("log-*")) else parts - {UNFINISHED}
+
+
 def unfinished(crawl_dir: Path, steps: Sequence[str]) -> list[tuple[Round, list[str]]]:
     """Rounds to go on with, oldest first, each with the steps that are left."""
     record = Round.load(crawl_dir)
     found = []
     for name in segments(crawl_dir):
-        parts = {path.name for path in (crawl_dir / "segments" / name).iterdir() if path.is_dir()}
+        parts = parts_of(crawl_dir / "segments" / name)
         mine = record if record is not None and record.segment == name else None
         left = steps_left(parts, steps, None if mine is None else mine.done)
         if left:

@@ -14,7 +14,7 @@ import pytest
 from minutch import flow
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.crawl import Crawl, Row, table
+from minutch.crawl import INTERRUPTED, Crawl, Row, table
 from minutch.crawloptions import CrawlOptions
 from minutch.errors import ConfigError, LockedError, MinutchError
 from minutch.job import JobContext
@@ -162,6 +162,21 @@ def test_an_interrupted_round_is_finished_first(jobs: Jobs, step: str) -> None:
     assert jobs.names == [*ROUND[ROUND.index(step) :], *ROUND]
     assert f"Round 1 goes on with segment 20260101000001: {step}" in printed(run)
     assert not (jobs.root / "crawl" / ".round").exists()
+
+
+def test_an_interrupted_fetch_stops_after_itself(jobs: Jobs) -> None:
+    def fetch(args: list[str], context: JobContext) -> int:
+        code = jobs.run("fetch")(args, context)
+        context.report("Fetcher", {"fetched": 1, INTERRUPTED: 5})
+        return code
+
+    sys.modules["minutch.fetch.fetch"].run = fetch  # type: ignore[attr-defined]
+    with pytest.raises(KeyboardInterrupt):
+        crawl(jobs).run()
+    assert jobs.names == ["inject", "generate", "fetch"]
+    jobs.calls.clear()
+    crawl(jobs, rounds=1, seeds=None).run()
+    assert jobs.names == ROUND[2:]
 
 
 def test_a_segment_that_somebody_generated_comes_first(jobs: Jobs) -> None:

@@ -20,6 +20,7 @@ PARSED = FETCHED | {"crawl_parse", "parse_data", "parse_text"}
         ({"content"}, None, []),
         ({"crawl_generate"}, None, STEPS),
         ({"crawl_generate"}, ["generate", "fetch"], STEPS),
+        (FETCHED | {"_fetch"}, None, STEPS),
         (FETCHED, None, STEPS[1:]),
         (FETCHED, ["generate", "fetch"], STEPS[1:]),
         (PARSED, None, []),
@@ -48,6 +49,13 @@ def test_unfinished_segments_oldest_first(tmp_path: Path) -> None:
         (Round("20260102000000", ["fetch"]), STEPS[1:]),
         (Round("20260103000000", []), STEPS),
     ]
+
+
+def test_a_fetch_is_unfinished_while_it_has_a_log(tmp_path: Path) -> None:
+    make(tmp_path, "1", FETCHED | {"_fetch"})
+    assert unfinished(tmp_path, STEPS) == [(Round("1", ["fetch"]), STEPS[1:])]
+    (tmp_path / "segments" / "1" / "_fetch" / "log-0").touch()
+    assert unfinished(tmp_path, STEPS) == [(Round("1"), STEPS)]
 
 
 def test_the_record_tells_what_a_segment_cannot(tmp_path: Path) -> None:
