@@ -77,7 +77,7 @@ class ChecksumWriter:
         del self._pending[:size]
 
     def close(self) -> None:
-        """Write the rest and close both files; `minutch.formats.durable` brings them to the disk."""
+        """Write the rest and close both files; whoever moves the directory into place brings them to disk."""
         if self._file.closed:
             return
         try:

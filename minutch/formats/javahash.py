@@ -187,45 +187,11 @@ def _bits_of_5(power: int) -> int:
 def _generate(odd: int, width: int, below_point: int, exponent: int, *, precision: int, ten: int) -> tuple[str, int]:
     """Digits of `odd * 2**(exponent - width + 1)` by Steele and White, until they are within half a unit.
 
-    value = rest / scale * 10**ten, margin = half the distance to the next number, in the same scale. The quirks are
-    FloatingDecimal's: below a power of two the margin is not halved on both sides but altogether; the upper test is
-    strict only where the numbers fit into an int or a long, which then wrap; and numbers that are printed with an
-    exponent get at least two digits.
+    The quirks are FloatingDecimal's: the upper test is strict only where the numbers fit into an int or a long, which
+    then wrap; and numbers that are printed with an exponent get at least two digits.
     """
-    rest5, scale5 = max(0, -ten), max(0, ten)
-    rest2 = rest5 + below_point + exponent
-    scale2 = scale5 + below_point
-    margin2 = rest2 - precision
-    rest2 -= width - 1
-    shared = min(rest2, scale2)
-    rest2, scale2, margin2 = rest2 - shared, scale2 - shared, margin2 - shared
-    if width == 1:
-        margin2 -= 1
-    if margin2 < 0:
-        rest2, scale2, margin2 = rest2 - margin2, scale2 - margin2, 0
-    rest_bits = width + rest2 + _bits_of_5(rest5)
-    tens_bits = scale2 + 1 + _bits_of_5(scale5 + 1)
-    widest = max(rest_bits, tens_bits)
-    wrap = int32 if widest < 32 else int64 if widest < 64 else None
-    rest = odd * 5**rest5 << rest2
-    scale = 5**scale5 << scale2
-    margin = 5**rest5 << margin2
-    tens = 10 * scale
-
-    def step() -> tuple[int, bool, bool]:
-        """The next digit, and whether stopping after it is within the margin below and above."""
-        nonlocal rest, margin
-        digit, rest = divmod(rest, scale)
-        rest *= 10
-        margin *= 10
-        if wrap is None:
-            return digit, rest < margin, rest + margin >= tens
-        margin = wrap(margin)
-        if margin <= 0:
-            return digit, True, True
-        return digit, rest < margin, wrap(rest + margin) > tens
-
-    digit, low, high = step()
+    remainder = _Remainder(odd, width, below_point, exponent, precision=precision, ten=ten)
+    digit, low, high = remainder.next_digit()
     digits = [digit]
     if digit == 0 and not high:
         digits.clear()
@@ -233,15 +199,55 @@ def _generate(odd: int, width: int, below_point: int, exponent: int, *, precisio
     if not -3 <= ten < 8:
         low = high = False
     while not (low or high):
-        digit, low, high = step()
+        digit, low, high = remainder.next_digit()
         digits.append(digit)
-    up = high and (not low or 2 * rest > tens or (2 * rest == tens and digits[-1] % 2 == 1))
     text = "".join(map(str, digits))
-    if up:
+    if high and (not low or remainder.rounds_up(digits[-1])):
         carried = str(int(text) + 1).zfill(len(text))
         ten += len(carried) > len(text)
         text = carried[: len(text)]
     return text, ten + 1
+
+
+class _Remainder:
+    """What is left of a number while its digits are taken off: value = rest / scale * 10**ten.
+
+    `margin` is half the distance to the next number, in the same scale; below a power of two, where the next number is
+    nearer, it is halved for both sides.
+    """
+
+    def __init__(self, odd: int, width: int, below_point: int, exponent: int, *, precision: int, ten: int) -> None:
+        rest5, scale5 = max(0, -ten), max(0, ten)
+        scale2 = scale5 + below_point
+        rest2 = rest5 + below_point + exponent
+        margin2 = rest2 - precision - (width == 1)
+        rest2 -= width - 1
+        shared = min(rest2, scale2)
+        shared += min(0, margin2 - shared)  # no power of two may become negative
+        rest2, scale2, margin2 = rest2 - shared, scale2 - shared, margin2 - shared
+        widest = max(width + rest2 + _bits_of_5(rest5), scale2 + 1 + _bits_of_5(scale5 + 1))
+        self._wrap = int32 if widest < 32 else int64 if widest < 64 else None
+        self._rest = odd * 5**rest5 << rest2
+        self._scale = 5**scale5 << scale2
+        self._margin = 5**rest5 << margin2
+
+    def next_digit(self) -> tuple[int, bool, bool]:
+        """The next digit, and whether stopping after it is within the margin below and above."""
+        digit, rest = divmod(self._rest, self._scale)
+        tens = 10 * self._scale
+        self._rest = rest = 10 * rest
+        self._margin *= 10
+        if self._wrap is None:
+            return digit, rest < self._margin, rest + self._margin >= tens
+        self._margin = self._wrap(self._margin)
+        if self._margin <= 0:
+            return digit, True, True
+        return digit, rest < self._margin, self._wrap(rest + self._margin) > tens
+
+    def rounds_up(self, digit: int) -> bool:
+        """Whether the rest is above half of a unit of the last digit, or just half and the digit odd."""
+        twice, tens = 2 * self._rest, 10 * self._scale
+        return twice > tens or (twice == tens and digit % 2 == 1)
 
 
 # Dates

@@ -1,92 +1,39 @@
-"""MapFile, ArrayFile and SetFile: directories with a sorted SequenceFile `data` and its `index`.
+"""MapFile: a directory with a sorted SequenceFile `data` and its `index`.
 
     data     a SequenceFile of keys in ascending order (equal keys may repeat) and values
     index    a SequenceFile, always BLOCK-compressed: some of the keys -> LongWritable(position in data)
 
 A key goes into the index if it is the first, or if at least `interval` (128, `io.map.index.interval`) keys came since
 the last one that did and the data file has grown: so in a block-compressed file an entry points at a block's marker.
-An ArrayFile has the keys 0, 1, 2, ... (LongWritable), a SetFile has NullWritables as values.
-
-Keys are handled as serialized bytes. Order is that of the key class: Text by its UTF-8 bytes, numbers by value.
+Keys are handled as serialized bytes; `keyorder` says how they are ordered.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from minutch.errors import FormatError
 from minutch.formats.checksum import crc_path
 from minutch.formats.compress import DEFAULT_CODEC
-from minutch.formats.javaio import DataInput
+from minutch.formats.keyorder import LONG, TEXT, Key, sort_key
 from minutch.formats.sequencefile import BLOCK, NONE, SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import Writable
+
+__all__ = ["DATA", "INDEX", "INDEX_INTERVAL", "LONG", "TEXT", "MapFileReader", "MapFileWriter", "rebuild_index"]
 
 log = logging.getLogger(__name__)
 
 DATA, INDEX = "data", "index"
 INDEX_INTERVAL = 128
 
-_IO = "org.apache.hadoop.io."
-TEXT, LONG, NULL = _IO + "Text", _IO + "LongWritable", _IO + "NullWritable"
 _LONG = struct.Struct(">q")
-
-Key = Any
-"""What keys are compared by: anything that orders, the same type for all keys of a class."""
-
-
-def _text(key: bytes) -> bytes:
-    return DataInput(key).read_text_bytes()
-
-
-def _number(read: Callable[[DataInput], int]) -> Callable[[bytes], int]:
-    return lambda key: read(DataInput(key))
-
-
-def _float(layout: str) -> Callable[[bytes], tuple[bool, float, bool]]:
-    """Float.compare: NaN is the largest, -0.0 lies below 0.0."""
-    unpack = struct.Struct(layout).unpack
-
-    def key(data: bytes) -> tuple[bool, float, bool]:
-        value = float(unpack(data)[0])
-        nan = math.isnan(value)
-        return nan, 0.0 if nan else value, math.copysign(1.0, value) > 0
-
-    return key
-
-
-_SORT_KEYS: dict[str, Callable[[bytes], Key]] = {
-    TEXT: _text,
-    _IO + "UTF8": lambda key: key[2:],
-    _IO + "BytesWritable": lambda key: key[4:],
-    _IO + "MD5Hash": lambda key: key,
-    _IO + "BooleanWritable": _number(DataInput.read_boolean),
-    _IO + "ByteWritable": _number(DataInput.read_byte),
-    _IO + "ShortWritable": _number(DataInput.read_short),
-    _IO + "IntWritable": _number(DataInput.read_int),
-    LONG: _number(DataInput.read_long),
-    _IO + "VIntWritable": _number(DataInput.read_vint),
-    _IO + "VLongWritable": _number(DataInput.read_vlong),
-    _IO + "FloatWritable": _float(">f"),
-    _IO + "DoubleWritable": _float(">d"),
-    NULL: lambda key: 0,
-}
-_SORT_KEYS |= {"UTF8": _SORT_KEYS[_IO + "UTF8"], "long": _SORT_KEYS[LONG]}  # as the oldest files name them
-
-
-def sort_key(class_name: str) -> Callable[[bytes], Key]:
-    """The function that maps serialized keys of a class to what they are ordered by.
-
-    Keys of a class without an order of its own are compared byte by byte.
-    """
-    return _SORT_KEYS.get(class_name, lambda key: key)
 
 
 class _Index:
@@ -365,50 +312,3 @@ def rebuild_index(directory: str | Path, *, interval: int = INDEX_INTERVAL, code
     crc_path(fresh).replace(crc_path(directory / INDEX))
     fresh.replace(directory / INDEX)
     return count
-
-
-class ArrayFileWriter(MapFileWriter):
-    """Writes an ArrayFile: values at the positions 0, 1, 2, ..."""
-
-    def __init__(self, directory: str | Path, value_class: str, **options: Any) -> None:
-        super().__init__(directory, LONG, value_class, **options)
-        self._next = 0
-
-    def append_value(self, value: bytes) -> None:
-        """Append a serialized value."""
-        self.append_raw(_LONG.pack(self._next), value)
-        self._next += 1
-
-
-class ArrayFileReader(MapFileReader):
-    """Reads an ArrayFile."""
-
-    def get_value(self, position: int) -> bytes | None:
-        """The serialized value at a position, or None beyond the end."""
-        return self.get(_LONG.pack(position))
-
-    def values(self) -> Iterator[bytes]:
-        """The serialized values from where the data reader stands."""
-        return (value for _, value in self)
-
-
-class SetFileWriter(MapFileWriter):
-    """Writes a SetFile: keys without values, each once."""
-
-    def __init__(self, directory: str | Path, key_class: str, **options: Any) -> None:
-        super().__init__(directory, key_class, NULL, **options)
-
-    def add(self, key: bytes) -> None:
-        """Append a serialized key; FormatError if it is out of order."""
-        self.append_raw(key, b"")
-
-
-class SetFileReader(MapFileReader):
-    """Reads a SetFile."""
-
-    def __contains__(self, key: bytes) -> bool:
-        return self.seek(key)
-
-    def keys(self) -> Iterator[bytes]:
-        """The serialized keys from where the data reader stands."""
-        return (key for key, _ in self)

@@ -16,114 +16,34 @@ at the first marker at or after `end`, so ranges that adjoin give every record o
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Self
 
 from minutch.errors import FormatError, TruncatedError
-from minutch.formats.checksum import ChecksumReader, ChecksumWriter
+from minutch.formats.checksum import ChecksumReader
 from minutch.formats.compress import DEFAULT_CODEC, Codec, codec
-from minutch.formats.javaio import DataInput, DataOutput, encode_vlong
-from minutch.formats.sequenceheader import BLOCK, COMPRESSIONS, NONE, RECORD, SYNC_SIZE, SequenceHeader, new_sync
+from minutch.formats.javaio import DataInput
+from minutch.formats.sequenceheader import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceHeader
+from minutch.formats.sequencewriter import BLOCK_SIZE, SYNC_INTERVAL, SequenceFileWriter
+from minutch.formats.window import LARGEST_READ, Window
 from minutch.formats.writables import Writable, lookup
 
-__all__ = ["BLOCK", "DEFAULT_CODEC", "NONE", "RECORD", "SYNC_INTERVAL", "SequenceFileReader", "SequenceFileWriter"]
-
-SYNC_ESCAPE = b"\xff\xff\xff\xff"
-SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
-BLOCK_SIZE = 1_000_000
+__all__ = [
+    "BLOCK",
+    "BLOCK_SIZE",
+    "DEFAULT_CODEC",
+    "NONE",
+    "RECORD",
+    "SYNC_ESCAPE",
+    "SYNC_INTERVAL",
+    "SequenceFileReader",
+    "SequenceFileWriter",
+]
 
 _LENGTHS = struct.Struct(">ii")
-_SMALLEST_READ = 16 * 1024
-_LARGEST_READ = 1024 * 1024
 _HEADER_LIMIT = 1 << 24
-
-
-class _Source(Protocol):
-    """What a reader reads from: a file with its sums, or any binary stream."""
-
-    def read(self, size: int, /) -> bytes: ...
-    def seek(self, position: int, /) -> object: ...
-    def close(self) -> None: ...
-
-
-class _Buffer:
-    """A window on a source: `data[pos:]` lies at file offset `base + pos`."""
-
-    def __init__(self, source: _Source, name: str, size: int | None) -> None:
-        self.source = source
-        self.name = name
-        self.size = size
-        self.data = b""
-        self.base = 0
-        self.pos = 0
-        self._unit = _SMALLEST_READ
-
-    @property
-    def offset(self) -> int:
-        return self.base + self.pos
-
-    def seek(self, offset: int) -> None:
-        if not self.base <= offset <= self.base + len(self.data):
-            self.source.seek(offset)
-            self.data, self.base, self._unit = b"", offset, _SMALLEST_READ
-        self.pos = offset - self.base
-
-    def fill(self, need: int) -> int:
-        """Read until `need` bytes lie after `pos` or the source ends; returns how many lie there.
-
-        Reads are aligned and grow, so that a look-up stays cheap; a wrong length never makes them larger than the file.
-        """
-        have = len(self.data) - self.pos
-        if have >= need:
-            return have
-        parts = [self.data[self.pos :]]
-        end = self.base + len(self.data)
-        while have < need:
-            part = self.source.read(self._unit - end % _SMALLEST_READ)
-            if not part:
-                break
-            parts.append(part)
-            have += len(part)
-            end += len(part)
-            self._unit = min(2 * self._unit, _LARGEST_READ)
-        self.base += self.pos
-        self.pos = 0
-        self.data = b"".join(parts)
-        return have
-
-    def take(self, size: int, what: str) -> bytes:
-        """The next `size` bytes; TruncatedError if they are not there."""
-        at = self.offset
-        if self.size is not None and size > self.size - at:
-            raise self.truncated(what, at, size, self.size - at)
-        have = self.fill(size)
-        if have < size:
-            raise self.truncated(what, at, size, have)
-        pos = self.pos
-        self.pos = pos + size
-        return self.data[pos : self.pos]
-
-    def take_vint(self, what: str) -> int:
-        at = self.offset
-        self.fill(9)
-        source = DataInput(self.data, self.pos)
-        try:
-            value = source.read_vint()
-        except FormatError as exc:
-            exc.what, exc.offset = f"{what}: {exc.what}", at
-            raise exc.at(self.name) from None
-        self.pos = source.pos
-        if value < 0:
-            raise FormatError(f"negative {what}", path=self.name, offset=at, found=value)
-        return value
-
-    def truncated(self, what: str, at: int, expected: int, found: int) -> TruncatedError:
-        return TruncatedError(
-            f"file ends inside {what}", path=self.name, offset=at, expected=f"{expected} bytes", found=found
-        )
 
 
 class SequenceFileReader:
@@ -143,9 +63,9 @@ class SequenceFileReader:
     ) -> None:
         if isinstance(source, (str, Path)):
             file = ChecksumReader(source, verify=verify)
-            self._in = _Buffer(file, str(source), file.size)
+            self._in = Window(file, str(source), file.size)
         else:
-            self._in = _Buffer(source, str(getattr(source, "name", "stream")), None)
+            self._in = Window(source, str(getattr(source, "name", "stream")), None)
         try:
             self.header = self._read_header()
             self._codec = codec(self.header.codec) if self.header.codec else None
@@ -211,12 +131,12 @@ class SequenceFileReader:
     def _find_marker(self, position: int) -> None:
         self._in.seek(position)
         while True:
-            have = self._in.fill(_LARGEST_READ)
+            have = self._in.fill(LARGEST_READ)
             found = self._in.data.find(self._marker, self._in.pos) if self._marker else -1
             if found >= 0:
                 self._in.pos = found
                 return
-            if have < _LARGEST_READ:
+            if have < LARGEST_READ:
                 self._in.pos += have
                 return
             self._in.pos += have - len(self._marker) + 1
@@ -381,143 +301,3 @@ def _read_lengths(data: bytes, count: int, what: str, name: str, at: int) -> lis
         if not source.remaining and min(lengths, default=0) >= 0:
             return lengths
     raise FormatError(f"wrong sizes of the {what} of a block", path=name, offset=at, expected=f"{count} sizes")
-
-
-class SequenceFileWriter:
-    """Writes a SequenceFile of version 6 and its `.crc` sibling.
-
-    `sync` gives the 16 bytes of the marker (for files that must come out equal byte for byte). Leaving the `with`
-    block by an error removes the unfinished file.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        key_class: str,
-        value_class: str,
-        *,
-        compression: str = NONE,
-        codec: str = DEFAULT_CODEC,
-        metadata: Mapping[str, str] | None = None,
-        sync: bytes | None = None,
-        block_size: int = BLOCK_SIZE,
-        sync_interval: int = SYNC_INTERVAL,
-    ) -> None:
-        if compression not in COMPRESSIONS:
-            raise FormatError("unknown compression", path=path, expected="NONE, RECORD or BLOCK", found=compression)
-        sync = new_sync() if sync is None else sync
-        if len(sync) != SYNC_SIZE:
-            raise FormatError("wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync))
-        self.path = Path(path)
-        self.header = SequenceHeader(
-            key_class, value_class, compression, None if compression == NONE else codec, dict(metadata or {}), sync
-        )
-        self._compress = None if compression == NONE else _find(codec, path).compress
-        self._marker = SYNC_ESCAPE + sync
-        self._interval = sync_interval
-        self._last_sync = 0
-        self._block = _BlockColumns(block_size) if compression == BLOCK else None
-        self._out = ChecksumWriter(path)
-        self._out.write(self.header.to_bytes())
-
-    @property
-    def position(self) -> int:
-        """The file's length so far (Writer.getLength): where the next record or the current block will stand."""
-        return self._out.position
-
-    def append(self, key: Writable, value: Writable) -> None:
-        """Append a record; FormatError if it is of other classes than the file's."""
-        found = (key.class_name, value.class_name)
-        expected = (self.header.key_class, self.header.value_class)
-        if found != expected:
-            raise FormatError("wrong class", path=self.path, expected=" and ".join(expected), found=" and ".join(found))
-        self.append_raw(key.to_bytes(), value.to_bytes())
-
-    def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
-        """Append a record of serialized bytes; `compressed` if the value went through this file's codec already.
-
-        Only a record-compressed file takes compressed values.
-        """
-        if self._block is not None:
-            if self._block.add(key, value):
-                self.sync()
-            return
-        if self._compress is not None and not compressed:
-            value = self._compress(value)
-        out = self._out
-        if out.position >= self._last_sync + self._interval:
-            self._write_marker()
-        out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
-
-    def sync(self) -> None:
-        """Write a marker; in a file of blocks, close the block (nothing if it is empty)."""
-        if self._block is None:
-            self._write_marker()
-        elif self._block.count:
-            self._write_marker()
-            assert self._compress is not None
-            self._out.write(encode_vlong(self._block.count))
-            for part in self._block.parts():
-                data = self._compress(part)
-                self._out.write(encode_vlong(len(data)))
-                self._out.write(data)
-            self._block.clear()
-
-    def _write_marker(self) -> None:
-        if self._last_sync != self._out.position:
-            self._out.write(self._marker)
-            self._last_sync = self._out.position
-
-    def close(self) -> None:
-        """Write what is pending and close the file."""
-        if self._block is not None:
-            self.sync()
-        self._out.close()
-
-    def discard(self) -> None:
-        """Close and remove the unfinished file."""
-        self._out.discard()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
-
-
-class _BlockColumns:
-    """The records of a block that is being collected."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self.clear()
-
-    def clear(self) -> None:
-        self.count = 0
-        self._key_sizes, self._keys = DataOutput(), bytearray()
-        self._value_sizes, self._values = DataOutput(), bytearray()
-
-    def add(self, key: bytes, value: bytes) -> bool:
-        """Add a record; True if the block is full."""
-        self.count += 1
-        self._key_sizes.write_vint(len(key))
-        self._keys += key
-        self._value_sizes.write_vint(len(value))
-        self._values += value
-        return len(self._keys) + len(self._values) >= self._limit
-
-    def parts(self) -> Iterator[bytes]:
-        yield self._key_sizes.getvalue()
-        yield bytes(self._keys)
-        yield self._value_sizes.getvalue()
-        yield bytes(self._values)
-
-
-def _find(name: str, path: str | Path) -> Codec:
-    try:
-        return codec(name)
-    except FormatError as exc:
-        raise exc.at(path) from None

@@ -24,6 +24,8 @@ from minutch.formats.javaio import DataInput, DataOutput, encode_text
 MAGIC = b"SEQ"
 VERSION = 6
 SYNC_SIZE = 16
+SYNC_ESCAPE = b"\xff\xff\xff\xff"
+"""Stands before the marker where a record's length would stand."""
 
 _SYNC_FROM, _COMPRESSED_FROM, _BLOCKS_FROM, _CODEC_FROM, _METADATA_FROM = 2, 3, 4, 5, 6
 

@@ -29,7 +29,8 @@ from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import FormatError, StoreError
 from minutch.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
-from minutch.formats.mapfile import DATA, TEXT, MapFileReader, MapFileWriter
+from minutch.formats.keyorder import TEXT
+from minutch.formats.mapfile import DATA, MapFileReader, MapFileWriter
 from minutch.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
 from minutch.formats.sequenceheader import COMPRESSIONS

@@ -12,18 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import ChecksumError, FormatError
+from minutch.formats.arrayfile import ArrayFileReader, ArrayFileWriter, SetFileReader, SetFileWriter
 from minutch.formats.checksum import write_file
 from minutch.formats.compress import DEFAULT_CODEC
-from minutch.formats.mapfile import (
-    ArrayFileReader,
-    ArrayFileWriter,
-    MapFileReader,
-    MapFileWriter,
-    SetFileReader,
-    SetFileWriter,
-    rebuild_index,
-    sort_key,
-)
+from minutch.formats.keyorder import sort_key
+from minutch.formats.mapfile import MapFileReader, MapFileWriter, rebuild_index
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import (
     BytesWritable,

@@ -1,0 +1,171 @@
+"""Writes SequenceFiles of version 6; the file's grammar stands in `sequencefile`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from minutch.errors import FormatError
+from minutch.formats.checksum import ChecksumWriter
+from minutch.formats.compress import DEFAULT_CODEC, Codec, codec
+from minutch.formats.javaio import DataOutput, encode_vlong
+from minutch.formats.sequenceheader import (
+    BLOCK,
+    COMPRESSIONS,
+    NONE,
+    SYNC_ESCAPE,
+    SYNC_SIZE,
+    SequenceHeader,
+    new_sync,
+)
+from minutch.formats.writables import Writable
+
+SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
+"""Bytes after which a marker is due."""
+BLOCK_SIZE = 1_000_000
+"""Bytes of keys and values after which a block is closed."""
+
+_LENGTHS = struct.Struct(">ii")
+
+
+class SequenceFileWriter:
+    """Writes a SequenceFile of version 6 and its `.crc` sibling.
+
+    `sync` gives the 16 bytes of the marker (for files that must come out equal byte for byte). Leaving the `with`
+    block by an error removes the unfinished file.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        key_class: str,
+        value_class: str,
+        *,
+        compression: str = NONE,
+        codec: str = DEFAULT_CODEC,
+        metadata: Mapping[str, str] | None = None,
+        sync: bytes | None = None,
+        block_size: int = BLOCK_SIZE,
+        sync_interval: int = SYNC_INTERVAL,
+    ) -> None:
+        if compression not in COMPRESSIONS:
+            raise FormatError("unknown compression", path=path, expected="NONE, RECORD or BLOCK", found=compression)
+        sync = new_sync() if sync is None else sync
+        if len(sync) != SYNC_SIZE:
+            raise FormatError("wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync))
+        self.path = Path(path)
+        self.header = SequenceHeader(
+            key_class, value_class, compression, None if compression == NONE else codec, dict(metadata or {}), sync
+        )
+        self._compress = None if compression == NONE else _find(codec, path).compress
+        self._marker = SYNC_ESCAPE + sync
+        self._interval = sync_interval
+        self._last_sync = 0
+        self._block = _BlockColumns(block_size) if compression == BLOCK else None
+        self._out = ChecksumWriter(path)
+        self._out.write(self.header.to_bytes())
+
+    @property
+    def position(self) -> int:
+        """The file's length so far (Writer.getLength): where the next record or the current block will stand."""
+        return self._out.position
+
+    def append(self, key: Writable, value: Writable) -> None:
+        """Append a record; FormatError if it is of other classes than the file's."""
+        found = (key.class_name, value.class_name)
+        expected = (self.header.key_class, self.header.value_class)
+        if found != expected:
+            raise FormatError("wrong class", path=self.path, expected=" and ".join(expected), found=" and ".join(found))
+        self.append_raw(key.to_bytes(), value.to_bytes())
+
+    def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
+        """Append a record of serialized bytes; `compressed` if the value went through this file's codec already.
+
+        Only a record-compressed file takes compressed values.
+        """
+        if self._block is not None:
+            if self._block.add(key, value):
+                self.sync()
+            return
+        if self._compress is not None and not compressed:
+            value = self._compress(value)
+        out = self._out
+        if out.position >= self._last_sync + self._interval:
+            self._write_marker()
+        out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
+
+    def sync(self) -> None:
+        """Write a marker; in a file of blocks, close the block (nothing if it is empty)."""
+        if self._block is None:
+            self._write_marker()
+        elif self._block.count:
+            self._write_marker()
+            assert self._compress is not None
+            self._out.write(encode_vlong(self._block.count))
+            for part in self._block.parts():
+                data = self._compress(part)
+                self._out.write(encode_vlong(len(data)))
+                self._out.write(data)
+            self._block.clear()
+
+    def _write_marker(self) -> None:
+        if self._last_sync != self._out.position:
+            self._out.write(self._marker)
+            self._last_sync = self._out.position
+
+    def close(self) -> None:
+        """Write what is pending and close the file."""
+        if self._block is not None:
+            self.sync()
+        self._out.close()
+
+    def discard(self) -> None:
+        """Close and remove the unfinished file."""
+        self._out.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+
+class _BlockColumns:
+    """The records of a block that is being collected."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        self.count = 0
+        self._key_sizes, self._keys = DataOutput(), bytearray()
+        self._value_sizes, self._values = DataOutput(), bytearray()
+
+    def add(self, key: bytes, value: bytes) -> bool:
+        """Add a record; True if the block is full."""
+        self.count += 1
+        self._key_sizes.write_vint(len(key))
+        self._keys += key
+        self._value_sizes.write_vint(len(value))
+        self._values += value
+        return len(self._keys) + len(self._values) >= self._limit
+
+    def parts(self) -> Iterator[bytes]:
+        yield self._key_sizes.getvalue()
+        yield bytes(self._keys)
+        yield self._value_sizes.getvalue()
+        yield bytes(self._values)
+
+
+def _find(name: str, path: str | Path) -> Codec:
+    try:
+        return codec(name)
+    except FormatError as exc:
+        raise exc.at(path) from None
