@@ -85,6 +85,21 @@ def passed(table: pl.DataFrame, change: Change | None) -> pl.DataFrame:
     return _by_record(table).united().table("record").with_columns(metadata=pl.lit(None, pl.Binary))
 
 
+def dumped(tables: Sequence[pl.DataFrame], parts: int) -> list[pl.DataFrame]:
+    """The records of stored parts as the identity job of a dump puts them out, partition by partition.
+
+    The column `record` tells them apart; one without links has a row with null in `from_url`.
+    """
+    stored = [table.with_columns(record=_runs(table["key"])) for table in tables]
+    read = [_by_record(table).reread().table("record") for table in stored]
+    keys = Keys.of(read, parts)
+    outputs = [
+        Values.records(Links(table), numbers, table["record"].to_numpy())
+        for table, numbers in zip(read, keys.numbers, strict=True)
+    ]
+    return [_shuffled(outputs, keys, part).reread().table("record") for part in range(parts)]
+
+
 def _by_record(table: pl.DataFrame) -> Values:
     records = table["record"].to_numpy()
     return Values.records(Links(table), records, records)
@@ -103,6 +118,11 @@ def _starts(values: pl.Series) -> pl.Series:
 
 def _reduced(outputs: Sequence[Values], keys: Keys, part: int, limit: int) -> Values:
     """One reduce task: its share of the map tasks' outputs, merged and united."""
+    return _shuffled(outputs, keys, part).reread().united(limit)
+
+
+def _shuffled(outputs: Sequence[Values], keys: Keys, part: int) -> Values:
+    """A reduce task's share of the map tasks' outputs, in the order in which it reads them."""
     low, high = keys.bounds[part], keys.bounds[part + 1]
     shares = []
     for output in outputs:
@@ -112,7 +132,7 @@ def _reduced(outputs: Sequence[Values], keys: Keys, part: int, limit: int) -> Va
     order = merge_order([share.keys for share in shares], sizes)
     together = _concatenated(shares)
     starts = np.cumsum([0, *map(len, shares)])
-    return together.take(starts[order[:, 0]] + order[:, 1]).reread().united(limit)
+    return together.take(starts[order[:, 0]] + order[:, 1])
 
 
 def _concatenated(shares: Sequence[Values]) -> Values:

@@ -33,7 +33,7 @@ class Links:
     @cached_property
     def spread(self) -> Ints:
         """Hash codes, as `javaset` wants them."""
-        return link_hashes(self.frame)
+        return link_hashes(self.frame.select(pl.col("from_url", "anchor").fill_null(b"")))
 
     @cached_property
     def identity(self) -> NDArray[np.uint64]:
