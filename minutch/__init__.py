@@ -1,3 +1,60 @@
-"""minutch: a single-machine web crawler that speaks Apache Nutch 1.x."""
+"""minutch: a web crawler for one machine that speaks Apache Nutch 1.x.
+
+The life of a URL, in order:
+
+    inject        a line of a seed list becomes a record of the crawldb: db_unfetched, due now     crawldb/inject.py
+    generate      of what is due, the best by score go into the fetch list of a new segment        fetchlist/generate.py
+    fetch         the page is fetched, politely, and lies in the segment with its status           fetch/fetch.py
+    parse         text, metadata and links are found; each link inherits a share of the score      parse/parse.py
+    updatedb      the record learns what became of it and when it is due again; links become       crawldb/updatedb.py
+                  records of their own
+    invertlinks   the linkdb learns who links to the page, with which words                        linkdb/invertlinks.py
+    dedup         of pages with equal content all but one are marked as duplicates                 crawldb/dedup.py
+
+`minutch.flow` has the table of all commands. From Python:
+
+    from minutch import Configuration, CrawlDb
+    conf = Configuration.load([Path("conf")])
+    print(CrawlDb(Path("crawl/crawldb")).get("https://www.example.org/"))
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minutch.clock import FakeClock as FakeClock
+    from minutch.clock import SystemClock as SystemClock
+    from minutch.conf import Configuration as Configuration
+    from minutch.crawldb.store import CrawlDb as CrawlDb
+    from minutch.errors import MinutchError as MinutchError
+    from minutch.job import Counters as Counters
+    from minutch.job import JobContext as JobContext
+    from minutch.linkdb.store import LinkDb as LinkDb
+    from minutch.records.crawldatum import CrawlDatum as CrawlDatum
+    from minutch.segment.store import Segment as Segment
 
 __version__ = "0.1.0"
+
+_WHERE = {
+    "Configuration": "minutch.conf",
+    "Counters": "minutch.job",
+    "CrawlDatum": "minutch.records.crawldatum",
+    "CrawlDb": "minutch.crawldb.store",
+    "FakeClock": "minutch.clock",
+    "JobContext": "minutch.job",
+    "LinkDb": "minutch.linkdb.store",
+    "MinutchError": "minutch.errors",
+    "Segment": "minutch.segment.store",
+    "SystemClock": "minutch.clock",
+}
+
+__all__ = ["__version__", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, when it is asked for: `import minutch` alone costs nothing."""
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
