@@ -38,10 +38,8 @@ def strings() -> frozenset[str]:
 @cache
 def made_up() -> tuple[re.Pattern[str], ...]:
     """Names that the sources put together: `f"http.agent.{part}"` as a pattern."""
-    texts = {
-        text for text in re.findall(r"f\"([a-z][\w{}.-]*\{[\w{}.-]*)\"", sources()) if "." in text.partition("{")[0]
-    }
-    return tuple(re.compile(re.sub(r"\\{.*?\\}", r"[\\w.-]+", re.escape(text))) for text in sorted(texts))
+    texts = re.findall(r"f\"([a-z][\w-]*\.[\w.-]*\{[\w{}.-]*)\"", sources())
+    return tuple(re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(text))) for text in sorted(set(texts)))
 
 
 NOT_PUT_TOGETHER = {"http.agent.host"}
