@@ -1,0 +1,252 @@
+"""What robots.txt allows (RFC 9309): rules for one crawler's names, asked URL by URL.
+
+The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*` stands for anything,
+`$` at the end for the end. Rules and URLs are compared after the same percent-encoding. Matching looks up plain rules by
+length and takes wildcards apart at their stars, so it is linear in the path whatever a file says.
+
+`robots_parser` gives the function that makes rules of a fetched file: ours, or that of the package reppy (property
+http.robots.parser).
+
+Followed: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons 1.6, whose additions
+are kept: a rule on …/index.html is one on the folder's page too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, UrlError
+from minutch.urls.parts import parse
+from minutch.urls.percent import normalize_escapes
+from minutch.urls.robotsfile import Group, RobotsFile, read_robots
+from minutch.urls.uri import parse_uri
+
+_TOKEN = re.compile("[a-z_-]+")
+_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(/[A-Za-z0-9/._~?=&;,:+!()'@-]*)?(?:#.*)?")
+_INDEX = re.compile(r"index\.html?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule with its path in normal form."""
+
+    path: str
+    allow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Wildcard:
+    length: int
+    allow: bool
+    pieces: tuple[str, ...]
+    to_end: bool
+
+    def matches(self, path: str) -> bool:
+        """Each piece at its first place behind the one before; one that has to end the path, there."""
+        first, *middle = self.pieces
+        if not path.startswith(first):
+            return False
+        at = len(first)
+        last = middle.pop() if self.to_end else ""
+        for piece in middle:
+            found = path.find(piece, at)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        return not self.to_end or (path.endswith(last) and len(path) - len(last) >= at)
+
+
+@dataclass(eq=False)
+class RobotRules:
+    """What holds for one crawler on one host.
+
+    `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be had, come back later;
+    `content_signals`: uses and whether they are wanted, as Content-Signal lines say.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    crawl_delay: int | None = None
+    sitemaps: tuple[str, ...] = ()
+    content_signals: dict[str, str] = field(default_factory=dict)
+    allow_all: bool = False
+    allow_none: bool = False
+    defer_visits: bool = False
+
+    def __post_init__(self) -> None:
+        self._prefixes: dict[str, bool] = {}
+        self._exact: dict[str, bool] = {}
+        self._wildcards: list[_Wildcard] = []
+        for rule in self.rules:
+            self._index(rule.path, rule.allow)
+            folder = _INDEX.search(rule.path)
+            if folder is not None:
+                self._index(rule.path[: rule.path.index("index.htm")] + "$", rule.allow)
+        self._lengths = sorted({len(path) for path in self._prefixes}, reverse=True)
+        self._wildcards.sort(key=lambda rule: (-rule.length, not rule.allow))
+
+    def _index(self, path: str, allow: bool) -> None:
+        to_end = path.endswith("$")
+        text = path[:-1] if to_end else path
+        if "*" in text:
+            pieces = tuple(re.sub(r"\*+", "*", text).split("*"))
+            self._wildcards.append(_Wildcard(len(path), allow, pieces, to_end))
+        else:
+            table = self._exact if to_end else self._prefixes
+            table[text] = allow or table.get(text, False)
+
+    def is_allowed(self, url: str) -> bool:
+        """Whether the crawler may fetch `url`. A string that is no URL is judged as the host's root."""
+        if self.allow_all or self.allow_none:
+            return self.allow_all
+        return self.is_path_allowed(normal_path(url))
+
+    def is_path_allowed(self, path: str) -> bool:
+        """The same for a path with its query, in normal form; robots.txt itself is always allowed."""
+        if path == "/robots.txt":
+            return True
+        length, allow = self._longest_plain(path)
+        for rule in self._wildcards:
+            if rule.length < length or (rule.length == length and allow):
+                break
+            if rule.matches(path):
+                return rule.allow if rule.length > length else rule.allow or allow
+        return allow
+
+    def _longest_plain(self, path: str) -> tuple[int, bool]:
+        """Length and verdict of the longest matching rule without a wildcard; -1 and True if there is none."""
+        exact = self._exact.get(path)
+        if exact is not None:
+            return len(path) + 1, exact
+        for length in self._lengths:
+            if length <= len(path):
+                found = self._prefixes.get(path[:length])
+                if found is not None:
+                    return length, found
+        return -1, True
+
+
+ALLOW_ALL = RobotRules(allow_all=True)
+"""No robots.txt: everything may be fetched."""
+ALLOW_NONE = RobotRules(allow_none=True)
+"""Nothing may be fetched."""
+DEFER_VISITS = RobotRules(allow_none=True, defer_visits=True)
+"""Nothing may be fetched now (the server answered with an error); try again later."""
+
+
+def normal_path(url: str) -> str:
+    """Path and query of a URL as rules are compared with them."""
+    plain = _PLAIN_URL.fullmatch(url)
+    if plain is not None:
+        return plain[1] or "/"
+    try:
+        file = parse(url).file
+    except UrlError:
+        return "/"
+    if not file.startswith("/"):
+        file = "/" + file
+    return normalize_escapes(file).replace("*", "%2A").replace("$", "%24")
+
+
+def normal_rule(path: str) -> str:
+    """A rule's path as URLs are compared with it: its stars and a dollar at its end keep their meaning."""
+    to_end = path.endswith("$")
+    return normalize_escapes(path.removesuffix("$")).replace("$", "%24") + ("$" if to_end else "")
+
+
+def parse_robots(content: bytes, content_type: str, agents: Collection[str], url: str = "") -> RobotRules:
+    """The rules of a file for a crawler that goes by these names (in lower case, without `*`).
+
+    Groups that name one of them count together; without any, those for `*`. `url` is where the file was found, for
+    sitemaps that are given relative to it.
+    """
+    robots = read_robots(content, content_type)
+    if robots is None:
+        return RobotRules(allow_all=True)
+    groups, delays = _choose(robots, agents)
+    rules = {Rule(normal_rule(path), allow) for group in groups for path, allow in group.rules}
+    return RobotRules(
+        rules=tuple(sorted(rules, key=lambda rule: (-len(rule.path), not rule.allow, rule.path))),
+        crawl_delay=min(delays, default=None),
+        sitemaps=tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url))),
+        content_signals={name: answer for group in groups for name, answer in group.signals.items()},
+    )
+
+
+def _choose(robots: RobotsFile, agents: Collection[str]) -> tuple[list[Group], list[int]]:
+    """The groups for these agents, and the delay that each of their lines is given."""
+    for is_ours in (lambda name: _is_named(name, agents), _is_anyone):
+        groups = [group for group in robots.groups if any(map(is_ours, group.agents))]
+        if groups:
+            delays = (
+                group.delay_for(index) for group in groups for index, name in enumerate(group.agents) if is_ours(name)
+            )
+            return groups, [delay for delay in delays if delay is not None]
+    return [], []
+
+
+def _is_anyone(name: str) -> bool:
+    return name == "*" or name[:2] in ("* ", "*\t")
+
+
+def _is_named(name: str, agents: Collection[str]) -> bool:
+    """The whole name, or the product token that it starts with."""
+    if name in agents:
+        return True
+    token = _TOKEN.match(name)
+    return token is not None and token[0] in agents
+
+
+def _sitemaps(values: Iterable[str], base: str) -> Iterable[str]:
+    """Absolute URLs with a host; what is no URL is left out."""
+    for value in values:
+        try:
+            parse_uri(value)
+            url = parse(value, parse(base) if base else None)
+        except UrlError:
+            continue
+        if url.host:
+            yield str(url)
+
+
+class RobotsParser(Protocol):
+    """Makes rules of a file's bytes, its content type and the URL that it was found at."""
+
+    def __call__(self, content: bytes, content_type: str, url: str = "") -> RobotRules: ...
+
+
+def agent_names(conf: Configuration) -> list[str]:
+    """http.agent.name and http.robots.agents in lower case, without `*` and doubles; ConfigError if there is no name."""
+    name = (conf.get("http.agent.name") or "").strip()
+    if not name:
+        raise ConfigError("http.agent.name is not set: a crawler has to say who it is")
+    names = [name.lower(), *(other.lower() for other in conf.get_strings("http.robots.agents"))]
+    return [name for name in dict.fromkeys(names) if name != "*"]
+
+
+def robots_parser(conf: Configuration) -> RobotsParser:
+    """The parser that http.robots.parser names (`minutch` or `reppy`), for the names that the configuration gives."""
+    names = agent_names(conf)
+    choice = conf.get("http.robots.parser", "minutch").strip().lower()
+    if choice not in _PARSERS:
+        raise ConfigError(f"http.robots.parser: expected one of {', '.join(_PARSERS)}, found {choice!r}")
+    return _PARSERS[choice](names)
+
+
+def _own_parser(names: list[str]) -> RobotsParser:
+    def parse_file(content: bytes, content_type: str, url: str = "") -> RobotRules:
+        return parse_robots(content, content_type, names, url)
+
+    return parse_file
+
+
+def _reppy_parser(names: list[str]) -> RobotsParser:
+    from minutch.urls.robotsreppy import reppy_parser
+
+    return reppy_parser(names)
+
+
+_PARSERS: dict[str, Callable[[list[str]], RobotsParser]] = {"minutch": _own_parser, "reppy": _reppy_parser}

@@ -1,0 +1,163 @@
+"""robots.txt as written: lines, directives and groups (RFC 9309, section 2.2), read as forgivingly as crawlers do.
+
+    file   = *( group | sitemap | anything else )
+    group  = 1*( "user-agent" ":" name ) *( ( "allow" | "disallow" ) ":" path | "crawl-delay" ":" seconds | … )
+    line   = key ( [ blanks ] ":" [ blanks ] | blanks ) value [ "#" comment ]
+
+Keys are read without case and with the usual misspellings; a colon may be missing. Lines end at CR, LF, NEL, LS or PS.
+Bytes are UTF-8 unless a byte order mark says UTF-16; those after 500 KiB don't count, nor does the rest of a line that is
+longer than 16,664 characters. A page of HTML in place of the file is recognised; lines of one that says `User-agent:`
+are read without its tags.
+
+Followed: RFC 9309; SimpleRobotRulesParser of crawler-commons 1.6, which Nutch uses, where the RFC leaves room (typing
+errors, HTML, which Crawl-delay counts); google/robotstxt for the line length and a mutilated byte order mark.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+MAX_BYTES = 500 * 1024
+"""What RFC 9309 (section 2.5) asks a crawler to read at least."""
+MAX_LINE = 2083 * 8
+
+_SPELLINGS = {
+    "user-agent": "user-agent useragent useg-agent ser-agent users-agent user-agnet user-agents",
+    "disallow": "disallow desallow dissallow dissalow disalow dssalow dsallow diasllow disallaw diallow disallows disllow",
+    "allow": "allow",
+    "crawl-delay": "crawl-delay clawl-delay craw-delay crawl-deley",
+    "sitemap": "sitemap sitemaps site-map",
+    "content-signal": "content-signal content-signals",
+    "http": "http https",
+}
+_KEYS = {spelling: key for key, spellings in _SPELLINGS.items() for spelling in spellings.split()}
+_KEYS |= {"user agent": "user-agent", "crawl delay": "crawl-delay"}
+_LINE = re.compile(
+    rf"({'|'.join(sorted(map(re.escape, _KEYS), key=len, reverse=True))})(?:[ \t]*:|[ \t]+)[ \t]*(.*)",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+_LINE_END = re.compile("[\n\r\x85\u2028\u2029]+")
+_BLANK = "".join(map(chr, range(0x21)))
+_TAG = re.compile("<[^>]+>")
+_HTML = re.compile(r"<(?:html|head|body)\s*>", re.IGNORECASE | re.ASCII)
+_AGENT_LINE = re.compile("user-agent:", re.IGNORECASE | re.ASCII)
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_WHOLE_SECONDS = re.compile(r"[+-]?[0-9]+")
+_SECONDS = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
+_MAX_INT = 0x7FFFFFFF
+
+
+@dataclass(slots=True)
+class Group:
+    """Agents (in lower case) and what holds for them; a delay in milliseconds knows how many agents stood before it."""
+
+    agents: list[str] = field(default_factory=list)
+    rules: list[tuple[str, bool]] = field(default_factory=list)
+    delays: list[tuple[int, int]] = field(default_factory=list)
+    signals: dict[str, str] = field(default_factory=dict)
+    closed: bool = False
+
+    def delay_for(self, index: int) -> int | None:
+        """The first delay that was set behind the agent at `index`."""
+        return next((delay for count, delay in self.delays if count > index), None)
+
+
+@dataclass(slots=True)
+class RobotsFile:
+    """A whole file; paths and sitemaps are as written."""
+
+    groups: list[Group] = field(default_factory=list)
+    sitemaps: list[str] = field(default_factory=list)
+
+
+def read_robots(content: bytes, content_type: str = "") -> RobotsFile | None:
+    """Read a file; None if it is an HTML page (or nothing at all), which says nothing to robots."""
+    if not content:
+        return None
+    text = _decode(content)
+    is_html = content_type.lower().startswith("text/html") or _HTML.search(text) is not None
+    if is_html and _AGENT_LINE.search(text) is None:
+        return None
+    result = RobotsFile()
+    for line in _LINE_END.split(text):
+        _read_line(result, _TAG.sub("", line) if is_html else line)
+    return result
+
+
+def _decode(content: bytes) -> str:
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return content[len(mark) :][:MAX_BYTES].decode(encoding, "replace")
+    partial = next((n for n in (2, 1) if content.startswith(_MARKS[0][0][:n])), 0)
+    return content[partial:][:MAX_BYTES].decode("utf-8", "replace")
+
+
+def _read_line(robots: RobotsFile, line: str) -> None:
+    line = line[:MAX_LINE].partition("#")[0].strip(_BLANK)
+    match = _LINE.match(line)
+    if match is None:
+        return
+    key, value = _KEYS[match[1].lower()], match[2].strip(_BLANK)
+    if key == "http":
+        if "sitemap" in value:
+            robots.sitemaps.append(f"{match[1].lower()}:{value}")
+    elif key == "sitemap":
+        robots.sitemaps.append(value)
+    elif key == "user-agent":
+        _add_agent(robots, value.lower())
+    elif robots.groups:
+        _READERS[key](robots.groups[-1], value)
+
+
+def _add_agent(robots: RobotsFile, name: str) -> None:
+    """After a rule an agent begins a new group; other directives don't end one."""
+    if not robots.groups or robots.groups[-1].closed:
+        robots.groups.append(Group())
+    if name:
+        robots.groups[-1].agents.append(name)
+
+
+def _add_allow(group: Group, path: str) -> None:
+    group.closed = True
+    if path:
+        group.rules.append((path, True))
+
+
+def _add_disallow(group: Group, path: str) -> None:
+    group.closed = True
+    if path:
+        group.rules.append((path, False))
+
+
+def _add_delay(group: Group, value: str) -> None:
+    delay = _milliseconds(value)
+    if delay is not None:
+        group.delays.append((len(group.agents), delay))
+
+
+def _milliseconds(text: str) -> int | None:
+    """Whole seconds, or a decimal fraction; None for anything else and for negative numbers."""
+    if _WHOLE_SECONDS.fullmatch(text) is not None:
+        seconds: float = int(text)
+    elif _SECONDS.fullmatch(text) is not None:
+        seconds = float(text.rstrip("fFdD"))
+    else:
+        return None
+    return int(seconds * 1000 + 0.5) if 0 <= seconds <= _MAX_INT else None
+
+
+def _add_signal(group: Group, value: str) -> None:
+    """`search=yes, ai-train=no`: the latest word on each use counts."""
+    for part in value.split(","):
+        name, equals, answer = part.partition("=")
+        if equals:
+            group.signals[name.strip().lower()] = answer.strip().lower()
+
+
+_READERS = {
+    "allow": _add_allow,
+    "disallow": _add_disallow,
+    "crawl-delay": _add_delay,
+    "content-signal": _add_signal,
+}
