@@ -160,7 +160,7 @@ def _writing(crawl: Path, tool: Tool) -> list[tuple[str | Path, ...]]:
         tool("crawl.LinkDb", crawl / "linkdb", *segments, "-noNormalize", "-noFilter", "-force"),
         tool("crawl.CrawlDbMerger", crawl / "merged", crawl / "crawldb"),
         tool("crawl.DeduplicationJob", crawl / "crawldb", "-group", "host"),
-        tool("crawl.Generator", crawl / "crawldb", crawl / "more", "-noFilter", "-noNorm", "-adddays", "40"),
+        tool("crawl.Generator", crawl / "crawldb", crawl / "more", "-noFilter", "-noNorm", "-adddays", "10000"),
     ]
 
 
