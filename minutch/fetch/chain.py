@@ -240,7 +240,7 @@ class ChainRunner:
     def _failed(self, chain: Chain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item
         log.info("fetch of %s failed with: %s", item.url, output.status.message)
-        back = retry_after(_header(output.content, "retry-after"), now)
+        back = retry_after(_header(output.content, "retry-after"), now, self.settings.robots.longest_retry_after)
         if back is not None:
             self.handover.busy_until(item.queue_id, back, now)
         self._count_exception(item.queue_id, now)

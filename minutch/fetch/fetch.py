@@ -52,7 +52,7 @@ class Interrupted(MinutchError):
 def run(args: list[str], context: JobContext) -> int:
     """The command. Exit code 0; every failure is 255 as in Nutch."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    fetch(
+    context.reports["Fetcher"] = fetch(
         Path(given.positional[0]),
         context.conf,
         clock=context.clock,

@@ -266,16 +266,16 @@ def settled(path: Path) -> Iterator[tuple[Outcome, list[str]]]:
 
 
 def places(path: Path) -> Iterator[EntryPlace]:
-    """Every entry of the log in order, by its place."""
-    for payload, at in _frame_payloads(path):
+    """Every entry of a finished log in order, by its place. A torn end is an error here."""
+    for payload, at in _frame_payloads(path, complete=True):
         _, _, start = _read_head(path, payload, at)
         for part, key, offset, length in _read_entries(path, payload, start, at):
             yield EntryPlace(part, key, at + offset, length)
 
 
-def _frame_payloads(path: Path) -> Iterable[tuple[bytes, int]]:
+def _frame_payloads(path: Path, *, complete: bool = False) -> Iterable[tuple[bytes, int]]:
     first = True
-    for payload, at, _ in _payloads(path):
+    for payload, at, _ in _payloads(path, complete=complete):
         if not first:
             yield payload, at
         first = False

@@ -14,8 +14,6 @@ from typing import Final
 
 from minutch.fetch.settings import RobotsSettings
 
-MAX_RETRY_AFTER: Final = 86_400_000
-"""ms; a longer Retry-After is taken as this."""
 _MAX_DIGITS: Final = 12
 
 
@@ -55,17 +53,20 @@ def decide(allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool,
     return Decision(Verdict.FETCH, max(int(crawl_delay), settings.min_crawl_delay))
 
 
-def retry_after(value: str | None, now: int) -> int | None:
-    """When to come back, in ms since the epoch, by a Retry-After header: seconds or a date; None for nonsense."""
-    if value is None:
+def retry_after(value: str | None, now: int, longest: int) -> int | None:
+    """When to come back, in ms since the epoch, by a Retry-After header: seconds or a date; None for nonsense.
+
+    More than `longest` ms are taken as `longest`; with 0 the header counts for nothing.
+    """
+    if value is None or longest <= 0:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
-        wait = int(text) * 1000 if len(text) <= _MAX_DIGITS else MAX_RETRY_AFTER
+        wait = int(text) * 1000 if len(text) <= _MAX_DIGITS else longest
     else:
         try:
             date = parsedate_to_datetime(text)
             wait = round(date.timestamp() * 1000) - now
         except (ValueError, TypeError, OverflowError, OSError, IndexError):
             return None
-    return now + min(wait, MAX_RETRY_AFTER) if wait > 0 else None
+    return now + min(wait, longest) if wait > 0 else None

@@ -61,7 +61,7 @@ class QueueSettings:
             time_limit=conf.get_long("fetcher.timelimit", NEVER) if minutes == NEVER else now + minutes * 60_000,
             max_exceptions=conf.get_int("fetcher.max.exceptions.per.queue", NEVER),
             exceptions_delay=millis(conf.get_float("fetcher.exceptions.per.queue.delay", 0.0)),
-            exceptions_jitter=conf.get_float("fetcher.exceptions.per.queue.jitter", 0.1),
+            exceptions_jitter=conf.get_double("fetcher.exceptions.per.queue.jitter", 0.1),
             clear_after=millis(conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800.0)),
             dedup_seconds=conf.get_int("fetcher.redirect.dedupcache.seconds", NEVER),
             dedup_size=conf.get_int("fetcher.redirect.dedupcache.size", 1000),
@@ -70,12 +70,13 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class RobotsSettings:
-    """What the fetcher does with the rules that a robots.txt gave; delays in ms."""
+    """What the fetcher does with the rules that a robots.txt gave, and with Retry-After; delays in ms."""
 
     max_crawl_delay: int = 30_000
     min_crawl_delay: int = 5000
     defer_delay: int = 300_000
     defer_retries: int = 3
+    longest_retry_after: int = 86_400_000
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RobotsSettings:
@@ -86,6 +87,7 @@ class RobotsSettings:
             min_crawl_delay=millis(conf.get_float("fetcher.min.crawl.delay", server_delay)),
             defer_delay=conf.get_long("http.robots.503.defer.visits.delay", 300_000),
             defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
+            longest_retry_after=conf.get_int("http.retry.after.max.seconds", 86_400) * 1000,
         )
 
 

@@ -236,7 +236,7 @@ def _error(slot: CurlSlot, request: httpx.Request, code: int, message: str) -> E
     if slot.head_too_large:
         return TooLarge("headers without end")
     if code in (5, 6):
-        return UnknownHost(request.url.host)
+        return UnknownHost(request.url.raw_host.decode("ascii"))
     if code in _TLS_CODES:
         return TlsFailure(message)
     if code == 7:

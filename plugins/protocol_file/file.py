@@ -1,0 +1,178 @@
+"""file: URLs: a file's content, a directory as a page of links, a symbolic link as a redirect.
+
+    200  file or directory            401  not readable            300  not the canonical path: a symbolic link, `..`
+    304  not newer than modifiedTime  404  not there               500  neither file nor directory
+
+Followed: File and FileResponse of protocol-file. Listings are sorted by name (Nutch: as the file system has them), and
+characters that would break a link are escaped in them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+import mimetypes
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, unquote, unquote_plus
+
+from minutch.conf import Configuration
+from minutch.errors import UrlError
+from minutch.plugin.points import Protocol, ProtocolOutput
+from minutch.records import protocolstatus as codes
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import Metadata
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.urls.parts import Url, parse
+
+from ..lib_http.dates import format_date, parse_date
+
+log = logging.getLogger(__name__)
+
+MAX_REDIRECTS: Final = 5
+MAX_SIZE: Final = 0x7FFF_FFFF
+_SAFE_IN_LINKS: Final = "/ !$()*+,-.:;=@[]^_`{|}~\\"
+_SAFE_IN_URIS: Final = "/!$&'()*+,-.:;=@_~"
+_TRUNCATED: Final = "http.content.truncated"
+
+_STATUSES: Final = {
+    304: codes.NOTMODIFIED,
+    401: codes.ACCESS_DENIED,
+    404: codes.NOTFOUND,
+}
+
+
+@dataclass(slots=True)
+class _Answer:
+    code: int
+    body: bytes = b""
+    headers: Metadata = field(default_factory=Metadata)
+
+
+class File(Protocol):
+    """protocol-file."""
+
+    schemes = ("file",)
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self.limit = conf.get_int("file.content.limit", 1_048_576)
+        self.crawl_parent = conf.get_boolean("file.crawl.parent", True)
+        self.redirects = conf.get_boolean("file.crawl.redirect_noncanonical", True)
+
+    async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
+        """Read a file or directory (File.getProtocolOutput)."""
+        try:
+            return await asyncio.to_thread(self._output, url, datum)
+        except UrlError as exc:
+            return _failed(f"java.net.MalformedURLException: {exc}")
+        except OSError as exc:
+            return _failed(f"java.io.IOException: {exc.strerror or exc}")
+
+    def _output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
+        parsed = parse(url)
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = self._read(parsed, datum)
+            content = _content(parsed, answer)
+            if answer.code == 200:
+                modified = parse_date(answer.headers.first("Last-Modified") or "") or 0
+                return ProtocolOutput(content, ProtocolStatus(codes.SUCCESS, last_modified=modified))
+            if answer.code != 300:
+                break
+            target = parse(answer.headers.first("Location") or "")
+            if self.redirects:
+                return ProtocolOutput(content, ProtocolStatus(codes.MOVED, [str(target)]))
+            parsed = target
+        if answer.code == 300:
+            return ProtocolOutput(content, ProtocolStatus(codes.REDIR_EXCEEDED, [str(parsed)]))
+        if answer.code in _STATUSES:
+            return ProtocolOutput(content, ProtocolStatus(_STATUSES[answer.code]))
+        return _failed(f"org.apache.nutch.protocol.file.FileError: File Error: {answer.code}")
+
+    def _read(self, url: Url, datum: CrawlDatum) -> _Answer:
+        if url.protocol != "file":
+            raise UrlError(f"not a file URL: {url}")
+        if url.query is not None:
+            log.warning("%s: the query of a file URL counts for nothing", url)
+        path = _path_of(url)
+        if not path.exists():
+            return _Answer(404)
+        if not os.access(path, os.R_OK):
+            return _Answer(401)
+        canonical = path.resolve()
+        if str(path) != str(canonical):
+            return _Answer(300, headers=Metadata.of({"Location": _url_of(canonical)}))
+        modified = path.stat().st_mtime_ns // 1_000_000
+        dated = Metadata.of({"Last-Modified": format_date(modified)})
+        if modified <= datum.modified_time:
+            return _Answer(304, headers=dated)
+        if path.is_dir():
+            return self._list(path, dated)
+        return self._file(path, dated) if path.is_file() else _Answer(500)
+
+    def _file(self, path: Path, headers: Metadata) -> _Answer:
+        size = path.stat().st_size
+        if size > MAX_SIZE:
+            raise OSError(None, f"file is too large, size: {size}")
+        with path.open("rb") as file:
+            body = file.read(size if self.limit < 0 else min(size, self.limit))
+        headers.set("Content-Length", str(size))
+        headers.set("Content-Type", mimetypes.guess_type(path.name)[0] or "application/octet-stream")
+        if len(body) < size:
+            headers.set(_TRUNCATED, "true")
+            headers.set(_TRUNCATED + ".reason", "length")
+        return _Answer(200, body, headers)
+
+    def _list(self, path: Path, headers: Metadata) -> _Answer:
+        body = listing(path, parent=self.crawl_parent and str(path) != "/").encode("utf-8", "surrogateescape")
+        headers.set("Content-Length", str(len(body)))
+        headers.set("Content-Type", "text/html")
+        return _Answer(200, body, headers)
+
+
+def listing(path: Path, *, parent: bool) -> str:
+    """The page of links that stands for a directory."""
+    title = html.escape(str(path), quote=False)
+    lines = [f"<html><head><title>Index of {title}</title></head>\n<body><h1>Index of {title}</h1><pre>\n"]
+    if parent:
+        lines.append("<a href='../'>../</a>\t-\t-\t-\n")
+    for entry in sorted(path.iterdir()):
+        if entry.is_dir() or entry.is_file():
+            slash, size = ("/", "-") if entry.is_dir() else ("", str(entry.stat().st_size))
+            time = format_date(entry.stat().st_mtime_ns // 1_000_000)
+            text = html.escape(entry.name, quote=False)
+            lines.append(f"<a href='{_link(entry.name)}{slash}'>{text}{slash}</a>\t{time}\t{size}\n")
+    lines.append("</pre></body></html>\n")
+    return "".join(lines)
+
+
+def _link(name: str) -> str:
+    return "".join(c if not c.isascii() else quote(c, safe=_SAFE_IN_LINKS) for c in name)
+
+
+def _path_of(url: Url) -> Path:
+    """The path, percent-decoded; `+` is a blank as in Nutch, unless only the literal name exists."""
+    text = url.path or "/"
+    decoded = Path(unquote_plus(text, errors="surrogateescape"))
+    literal = Path(unquote(text, errors="surrogateescape"))
+    return literal if literal.exists() and not decoded.exists() else decoded
+
+
+def _url_of(path: Path) -> str:
+    """`file:/path`, with a slash at the end of a directory (java.io.File.toURI)."""
+    text = "".join(c if not c.isascii() else quote(c, safe=_SAFE_IN_URIS) for c in str(path))
+    return f"file:{text}" + ("/" if path.is_dir() and not text.endswith("/") else "")
+
+
+def _content(url: Url, answer: _Answer) -> Content:
+    text = str(url)
+    return Content(text, text, answer.body, answer.headers.first("Content-Type") or "", answer.headers)
+
+
+def _failed(message: str) -> ProtocolOutput:
+    return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [message]))

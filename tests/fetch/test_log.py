@@ -1,0 +1,217 @@
+"""The fetch log: what is written comes back, whatever happens to its end."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minutch.errors import FormatError, StoreError
+from minutch.fetch.ledger import Ledger, Outcome
+from minutch.fetch.log import (
+    MAGIC,
+    Entry,
+    FetchLog,
+    Frame,
+    Part,
+    frames,
+    log_codec,
+    pack_records,
+    places,
+    settled,
+    unpack_records,
+)
+from minutch.fetch.session import resume
+from minutch.formats.compress import DEFAULT_CODEC, codec
+
+
+def frame(url: str, outcome: Outcome = Outcome.FETCHED, *, size: int = 20) -> Frame:
+    result = Frame(outcome, [url])
+    result.add(Part.FETCH, url, b"datum of " + url.encode())
+    result.add(Part.CONTENT, url, b"x" * size)
+    return result
+
+
+def written(path: Path, *urls: str, name: str = DEFAULT_CODEC) -> list[int]:
+    """A log with a frame for each URL; where each frame ends."""
+    ends = []
+    with FetchLog(path, name) as log:
+        for url in urls:
+            log.append(frame(url))
+            ends.append(log.position)
+    return ends
+
+
+def test_frames_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, "http://a/", "http://ü/", name="")
+    found = list(frames(path))
+    assert [f.listed for f in found] == [["http://a/"], ["http://ü/"]]
+    assert found[1].entries[0] == Entry(Part.FETCH, "http://ü/".encode(), "datum of http://ü/".encode())
+    assert [outcome for outcome, _ in settled(path)] == [Outcome.FETCHED] * 2
+
+
+def test_values_are_compressed_once(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, "http://a/")
+    assert log_codec(path) == DEFAULT_CODEC
+    entry = next(frames(path)).entries[1]
+    assert codec(DEFAULT_CODEC).decompress(entry.value) == b"x" * 20
+
+
+def test_places_point_at_the_values(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, "http://a/", "http://b/", name="")
+    data = path.read_bytes()
+    found = [(p.part, p.key, data[p.offset : p.offset + p.length]) for p in places(path)]
+    assert found == [
+        (Part.FETCH, b"http://a/", b"datum of http://a/"),
+        (Part.CONTENT, b"http://a/", b"x" * 20),
+        (Part.FETCH, b"http://b/", b"datum of http://b/"),
+        (Part.CONTENT, b"http://b/", b"x" * 20),
+    ]
+
+
+def test_cut_off_anywhere_it_goes_on_after_the_last_whole_frame(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    ends = written(path, "http://a/", "http://b/")
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with FetchLog(path, DEFAULT_CODEC) as log:
+            log.append(frame("http://c/"))
+        kept = [url for url, end in zip(("http://a/", "http://b/"), ends, strict=True) if length >= end]
+        assert [url for _, urls in settled(path) for url in urls] == [*kept, "http://c/"]
+
+
+def test_a_torn_end_is_passed_over_when_reading(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, "http://a/", "http://b/")
+    path.write_bytes(path.read_bytes()[:-3])
+    assert [urls for _, urls in settled(path)] == [["http://a/"]]
+
+
+def test_damage_in_the_middle_is_an_error_with_its_offset(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    ends = written(path, "http://a/", "http://b/", "http://c/")
+    data = bytearray(path.read_bytes())
+    data[ends[0] + 20] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(FormatError) as caught:
+        list(frames(path))
+    assert caught.value.offset == ends[0]
+    assert str(path) in str(caught.value)
+
+
+def test_closing_takes_no_torn_log(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    ends = written(path, "http://a/", "http://b/")
+    data = bytearray(path.read_bytes())
+    data[ends[0]] = 0x7F
+    path.write_bytes(data)
+    with pytest.raises(FormatError):
+        list(places(path))
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"something else entirely")
+    with pytest.raises(FormatError, match="not a fetch log"):
+        FetchLog(path, "")
+
+
+def test_another_codec_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, "http://a/", name="")
+    with pytest.raises(FormatError, match="another codec"):
+        FetchLog(path, DEFAULT_CODEC)
+
+
+class FullDisk:
+    """A file on a disk that has room for `room` more bytes."""
+
+    def __init__(self, path: Path, room: int) -> None:
+        self.file = path.open("r+b", buffering=0)
+        self.file.seek(0, os.SEEK_END)
+        self.room = room
+
+    def write(self, data: bytes) -> int:
+        if not self.room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        count = self.file.write(data[: self.room])
+        self.room -= count
+        return count
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.file, name)
+
+
+@pytest.mark.parametrize("room", [0, 1, 9, 40])
+def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path: Path, room: int) -> None:
+    path = tmp_path / "log"
+    written(path, "http://a/")
+    log = FetchLog(path, DEFAULT_CODEC)
+    log._file = FullDisk(path, room)  # type: ignore[assignment]
+    with pytest.raises(StoreError, match=r"No space left on device.*same segment again"):
+        log.append(frame("http://b/", size=5000))
+    log.close()
+    with FetchLog(path, DEFAULT_CODEC) as again:
+        again.append(frame("http://b/"))
+    assert [urls for _, urls in settled(path)] == [["http://a/"], ["http://b/"]]
+
+
+def test_an_empty_or_headless_log_is_begun_anew(tmp_path: Path) -> None:
+    for content in (b"", MAGIC[:3], MAGIC, MAGIC + b"\0\0"):
+        path = tmp_path / f"log{len(content)}"
+        path.write_bytes(content)
+        written(path, "http://a/")
+        assert [urls for _, urls in settled(path)] == [["http://a/"]]
+
+
+@given(st.lists(st.tuples(st.text(max_size=8), st.binary(max_size=30)), max_size=5))
+def test_packed_records(records: list[tuple[str, bytes]]) -> None:
+    encoded = [(url.encode("utf-8", "replace"), value) for url, value in records if url.isprintable()]
+    packed = pack_records((url, value) for url, value in records if url.isprintable())
+    assert list(unpack_records(packed)) == encoded
+
+
+def test_resume_counts_what_is_done_and_what_is_still_to_follow(tmp_path: Path) -> None:
+    path = tmp_path / "log-0"
+    with FetchLog(path, DEFAULT_CODEC) as log:
+        first = frame("http://a/")
+        first.add(Part.FOLLOW, "http://a/1", b"one")
+        first.add(Part.FOLLOW, "http://a/2", b"two")
+        log.append(first)
+        done = Frame(Outcome.FOLLOWED)
+        done.add(Part.FETCH, "http://a/1", b"datum")
+        log.append(done)
+        log.append(frame("http://b/", Outcome.GONE))
+    found = resume([path])
+    assert dict(found.settled) == {"http://a/": 1, "http://b/": 1}
+    assert found.ledger.outcomes == {Outcome.FETCHED: 1, Outcome.GONE: 1}
+    assert found.follow == {"http://a/2": b"two"}
+    assert not resume([]).settled
+
+
+def test_ledger_adds_up_or_says_what_is_missing() -> None:
+    ledger = Ledger()
+    ledger.generated = 3
+    ledger.settle(Outcome.FETCHED, 2)
+    ledger.settle(Outcome.FOLLOWED, 7)
+    with pytest.raises(StoreError, match="3 URLs in the fetch list, 2 with an outcome"):
+        ledger.check("segment")
+    ledger.settle(Outcome.SKIPPED_TIMELIMIT)
+    ledger.check("segment")
+    counters = ledger.counters()
+    assert counters["generated"] == 3 and counters["skipped (time limit)"] == 1
+    assert list(counters)[:7] == ["generated", "fetched", "redirected", "gone", "retry", "denied", "deferred"]
+
+
+def test_every_outcome_has_a_label() -> None:
+    labels = [outcome.label for outcome in Outcome]
+    assert len(set(labels)) == len(Outcome)
+    assert [o for o in Outcome if o.skipped] == [o for o in Outcome if o.name.startswith("SKIPPED")]

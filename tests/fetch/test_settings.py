@@ -1,0 +1,103 @@
+"""Every fetcher property is read, with its default, its bounds and Java's arithmetic."""
+
+from __future__ import annotations
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.fetch.settings import (
+    NEVER,
+    FetchSettings,
+    FollowSettings,
+    PressureSettings,
+    QueueSettings,
+    RedirectSettings,
+    RobotsSettings,
+    millis,
+)
+
+DEFAULTS = Configuration.load([])
+
+
+def conf(**values: str) -> Configuration:
+    return DEFAULTS.with_values({name.replace("__", "-").replace("_", "."): value for name, value in values.items()})
+
+
+def test_shipped_defaults_are_nutchs() -> None:
+    settings = FetchSettings.from_conf(DEFAULTS, now=0)
+    assert settings.queues == QueueSettings(
+        crawl_delay=5000, max_exceptions=5, exceptions_delay=5000, clear_after=1_800_000, time_limit=NEVER
+    )
+    assert settings.robots == RobotsSettings(max_crawl_delay=30_000, min_crawl_delay=5000)
+    assert settings.redirects == RedirectSettings(max_redirects=0, max_length=4096)
+    assert settings.follow == FollowSettings()
+    assert settings.threads == 10 and settings.queue_depth == 500 and settings.start_delay == 10
+    assert settings.hung_after == 300_000
+    assert settings.store_content and not settings.parse and not settings.signature
+
+
+def test_threads_of_the_command_line_win() -> None:
+    settings = FetchSettings.from_conf(conf(fetcher_threads_fetch="20"), 0, threads=3)
+    assert settings.threads == 3 and settings.queue_depth == 150
+    assert FetchSettings.from_conf(conf(fetcher_threads_fetch="20"), 0).threads == 20
+
+
+def test_queue_depth_multiplier() -> None:
+    assert FetchSettings.from_conf(conf(fetcher_queue_depth_multiplier="7"), 0).queue_depth == 70
+
+
+def test_min_crawl_delay_follows_the_server_delay() -> None:
+    assert RobotsSettings.from_conf(conf(fetcher_server_delay="0.5")).min_crawl_delay == 500
+    assert RobotsSettings.from_conf(conf(fetcher_min_crawl_delay="2")).min_crawl_delay == 2000
+    assert RobotsSettings.from_conf(conf(fetcher_max_crawl_delay="-1")).max_crawl_delay < 0
+
+
+def test_deferral_properties() -> None:
+    values = {"http.robots.503.defer.visits.delay": "1000", "http.robots.503.defer.visits.retries": "7"}
+    settings = RobotsSettings.from_conf(DEFAULTS.with_values(values))
+    assert (settings.defer_delay, settings.defer_retries) == (1000, 7)
+
+
+def test_redirect_properties() -> None:
+    values = {
+        "http.redirect.max": "4",
+        "http.redirect.max.exceeded.skip": "true",
+        "db.max.outlink.length": "-1",
+        "db.ignore.external.links": "true",
+        "db.ignore.external.links.mode": "byDomain",
+    }
+    settings = RedirectSettings.from_conf(DEFAULTS.with_values(values))
+    assert settings.max_redirects == 4 and settings.exceeded_skip and settings.ignore_external and settings.by_domain
+    assert settings.max_length > 1 << 30
+    values["db.ignore.also.redirects"] = "false"
+    assert not RedirectSettings.from_conf(DEFAULTS.with_values(values)).ignore_external
+
+
+def test_most_followed_links_by_integer_division() -> None:
+    values = {"fetcher.follow.outlinks.depth": "3", "fetcher.follow.outlinks.num.links": "4"}
+    assert FollowSettings.from_conf(DEFAULTS.with_values(values)).most == 2 * 4 + 1 * 4 + 0
+
+
+def test_pressure_bounds(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    values = {"fetcher.maxNum.threads": "5", "fetcher.bandwidth.target.check.everyNSecs": "0"}
+    settings = PressureSettings.from_conf(DEFAULTS.with_values(values), threads=10, now=1000)
+    assert settings.max_threads == 10 and settings.check_every == 1
+    assert settings.check_after == 1000 + 5 * 60_000
+    assert "fetcher.maxNum.threads" in caplog.text
+
+
+def test_hung_after_is_the_task_timeout_divided() -> None:
+    values = {"mapreduce.task.timeout": "90000", "fetcher.threads.timeout.divisor": "3"}
+    assert FetchSettings.from_conf(DEFAULTS.with_values(values), 0).hung_after == 30_000
+
+
+def test_robotstxt_is_not_stored_without_content(caplog: pytest.LogCaptureFixture) -> None:
+    values = {"fetcher.store.robotstxt": "true", "fetcher.store.content": "false"}
+    assert not FetchSettings.from_conf(DEFAULTS.with_values(values), 0).store_robots
+    assert "fetcher.store.robotstxt" in caplog.text
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.01, 10), (5.0, 5000), (0.3, 300), (1e-4, 0), (2.5, 2500)])
+def test_milliseconds(seconds: float, expected: int) -> None:
+    assert millis(seconds) == expected
