@@ -29,7 +29,7 @@ FOUNDATIONS = {
     "job": 1,
     "arguments": 1,
     "inert": 1,
-    "expressions": 1,
+    "expressions": 2,
     "records": 2,
     "urls": 2,
     "tables": 3,

@@ -7,10 +7,10 @@ makes the whole expression null.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from minutch.errors import ConfigError
 from minutch.expressions import methods, values
 from minutch.expressions.parser import parse
 from minutch.expressions.tokens import replace_dates
@@ -32,7 +32,10 @@ from minutch.expressions.values import Failure, NullOperand
 Variables = Mapping[str, object]
 Evaluate = Callable[[Variables], object]
 
-_FAILURES = (Failure, TypeError, ValueError, ArithmeticError, LookupError, re.error, RecursionError, MemoryError)
+_FAILURES = (
+    *(Failure, ConfigError, TimeoutError),
+    *(TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError),
+)
 
 
 class Expression:

@@ -5,14 +5,15 @@ A position outside the string, or an argument of the wrong kind, raises `Failure
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from minutch.expressions.values import MAX_STRING, Failure, full_match, text_of
+from minutch.expressions.values import MAX_STRING, Failure, full_match, regex, text_of
 from minutch.formats.javahash import string_hash
 
 Method = Callable[..., object]
+
+_MARK: Final = "\uffff"  # where a string is split; in no text
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
@@ -34,26 +35,21 @@ def _replace(text: str, old: str, new: str) -> str:
 
 
 def _substitute(text: str, pattern: str, replacement: str, count: int = 0) -> str:
-    """Java's replaceAll; `$1` in the replacement is a group, a backslash makes the next character plain."""
-    template = re.sub(r"\\(.)|\$(\d)|\\$", _template_part, replacement, flags=re.DOTALL)
-    result = re.sub(pattern, template, text, count=count, flags=re.ASCII)
+    """String.replaceAll; with a `count` of 1, replaceFirst."""
+    compiled = regex(pattern)
+    result = compiled.replace_all(text, compiled.replacement(replacement), count)
     if len(result) > MAX_STRING:
         raise Failure("string too long")
     return result
 
 
-def _template_part(match: re.Match[str]) -> str:
-    if match[2]:
-        return rf"\g<{match[2]}>"
-    return "\\\\" if match[1] == "\\" else match[1] or ""
-
-
 def _split(text: str, pattern: str) -> list[str]:
-    """Java's split: no empty strings at the end."""
-    parts = re.split(pattern, text, flags=re.ASCII)
+    """String.split by a regular expression: no empty strings at the end."""
+    compiled = regex(pattern)
+    parts = compiled.replace_all(text, compiled.replacement(_MARK)).split(_MARK)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
-    return [part or "" for part in parts]
+    return parts
 
 
 def _compare_to(left: str, right: str) -> int:
@@ -131,7 +127,7 @@ METHODS: Final = frozenset(name for _, table in _BY_TYPE for name in table)
 def call(target: object, name: str, arguments: list[object]) -> object:
     """`target.name(arguments)`; null where the target has no such method.
 
-    Raises Failure, or TypeError, ValueError, IndexError, re.error for the arguments.
+    Raises Failure, or TypeError, ValueError, IndexError, ConfigError, TimeoutError for the arguments.
     """
     for kinds, table in _BY_TYPE:
         if isinstance(target, kinds):

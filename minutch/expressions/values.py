@@ -11,14 +11,18 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
 from typing import Final, TypeVar
 
+from minutch.errors import ConfigError
 from minutch.formats.javahash import double_to_string
+from minutch.urls.javaregex import JavaRegex
 
 Number = int | float
 N = TypeVar("N", int, float)
 
 MAX_STRING: Final = 1_000_000  # characters of any string that an expression makes
+MAX_SECONDS: Final = 0.1  # for one match of a regular expression
 _FLOAT_STRING: Final = re.compile(r"[+-]?\d*(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)", re.ASCII)
 
 
@@ -164,9 +168,18 @@ def matches(left: object, right: object) -> bool:
     return equal(left, right)
 
 
+@lru_cache(maxsize=256)
+def regex(pattern: str) -> JavaRegex:
+    """A compiled regular expression. Raises Failure for a broken one."""
+    try:
+        return JavaRegex(pattern, MAX_SECONDS)
+    except ConfigError as exc:
+        raise Failure(str(exc)) from exc
+
+
 def full_match(pattern: str, text: str) -> bool:
-    """String.matches: whether all of `text` matches the regular expression."""
-    return re.fullmatch(pattern, text, re.ASCII) is not None
+    """String.matches: whether all of `text` matches the regular expression. Raises TimeoutError."""
+    return regex(pattern).matches(text)
 
 
 def starts(left: object, right: object) -> bool:

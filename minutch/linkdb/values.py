@@ -49,7 +49,7 @@ class Links:
 
 def text_sizes(column: pl.Series) -> Ints:
     """Bytes of each string of a Binary column as a serialized Text."""
-    size = column.bin.size().cast(pl.Int64).to_numpy()
+    size = column.bin.size().fill_null(0).cast(pl.Int64).to_numpy()
     length: Ints = size + np.where(size < 128, 1, np.where(size < 256, 2, np.where(size < 65536, 3, 4)))
     return length
 

@@ -1,0 +1,98 @@
+"""generate gives Nutch's fetch lists, record for record, on the job table and in every golden crawl."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from minutch.fetchlist.generate import run
+from minutch.formats.writables import LongWritable, Text
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import GENERATE_TIME_KEY
+from tests.support.golden import needs_golden
+from tests.support.replay import Job, Step, context, copied, database_records, jobs, raw_records, steps
+
+pytestmark = needs_golden
+
+_NOW = 1_795_244_400_000  # about when the tables were made, for the job that selects nothing
+
+Records = list[tuple[str, bytes]]
+
+_SEGMENT = re.compile(r"Generator: segment: \S*?(\d{14})")
+_REJECTED = re.compile(r"Generator: +(\d+)  (\w+)")
+
+
+def fetch_lists(segments: Path) -> list[Records]:
+    """The records of every fetch list below `segments`, in the order of the segments' names."""
+    return [raw_records(path) for path in sorted(segments.glob("*/crawl_generate/part-r-*"))]
+
+
+def times_of(lists: list[Records], before: dict[str, int]) -> dict[str, str]:
+    """The properties that fix the clock: what `_ngt_` says, and the fetch time of entries that were brought forward."""
+    generated = current = None
+    for url, value in (record for records in lists for record in records):
+        datum = CrawlDatum.from_bytes(value)
+        mark = datum.metadata[Text(GENERATE_TIME_KEY)]
+        assert isinstance(mark, LongWritable)
+        generated = mark.value
+        if datum.fetch_time != before[url]:
+            current = datum.fetch_time
+    if generated is None:
+        return {}
+    return {"_ngt_": str(generated), "generate.curTime": str(current or generated)}
+
+
+def fetch_times(crawldb: Path) -> dict[str, int]:
+    parts = database_records(crawldb / "current").values()
+    return {url: CrawlDatum.from_bytes(value).fetch_time for part in parts for url, value in part}
+
+
+def counters_of(console: str) -> dict[str, int]:
+    return {name: int(count) for count, name in _REJECTED.findall(console)}
+
+
+def without_days(arguments: list[str], times: dict[str, str]) -> dict[str, str]:
+    """`times` with the current time moved back by -adddays, which moves it forward again."""
+    if "-adddays" in arguments and times:
+        days = int(arguments[arguments.index("-adddays") + 1])
+        if times["generate.curTime"] != times["_ngt_"]:
+            times = {**times, "generate.curTime": str(int(times["generate.curTime"]) - days * 86_400_000)}
+    return times
+
+
+@pytest.mark.parametrize("job", jobs("generate"), ids=str)
+def test_job_table(job: Job, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    crawldb = copied(job.table / "in/crawldb", tmp_path / "crawldb")
+    expected = fetch_lists(job.output / "segments")
+    [words] = job.arguments(db=crawldb, segs=tmp_path / "segments")
+    times = without_days(words, times_of(expected, fetch_times(crawldb)))
+    conf = job.configuration(**{"mapreduce.job.reduces": "1"} | job.properties | times)
+    console = (job.output / "console.txt").read_text(encoding="utf-8")
+    with caplog.at_level("INFO"):
+        code = run(words[1:], context(conf, _NOW))
+
+    assert f"[exit {code}]" in console
+    found = fetch_lists(tmp_path / "segments")
+    # the order in which Nutch makes its segments is that of the file system
+    assert sorted(found) == sorted(expected)
+    for name, count in counters_of(console).items():
+        assert re.search(rf"{name} +{count}\b", caplog.text), name
+    if (job.output / "crawldb").exists():
+        assert database_records(crawldb / "current") == database_records(job.output / "crawldb/current")
+
+
+@pytest.mark.parametrize("step", steps("generate"), ids=str)
+def test_crawl(step: Step, tmp_path: Path) -> None:
+    source = step.before("crawldb")
+    assert source is not None
+    crawldb = copied(source, tmp_path / "crawldb")
+    names = _SEGMENT.findall(step.console)
+    expected = [
+        raw_records(step.run.folder / "crawl/segments" / name / "crawl_generate/part-r-00000") for name in names
+    ]
+    times = without_days(step.arguments, times_of(expected, fetch_times(crawldb)))
+    code = run([str(crawldb), str(tmp_path / "segments"), *step.arguments[2:]], context(step.configuration(**times)))
+    assert f"[exit {code}]" in step.console
+    assert fetch_lists(tmp_path / "segments") == expected
