@@ -141,18 +141,18 @@ class Strings(NamedTuple):
     owner: object  # keeps them alive
 
 
+_ReleaseFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
 class _Received:
     """An array that Polars exported; released with the last reference."""
 
     def __init__(self) -> None:
         self.array = _Array()
 
-    def __del__(self) -> None:
-        if self.array.release:
-            _ReleaseFunction(self.array.release)(ctypes.byref(self.array))
-
-
-_ReleaseFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    def __del__(self, function: Any = _ReleaseFunction, reference: Any = ctypes.byref) -> None:
+        if self.array.release:  # the names are bound here because the module may be gone at exit
+            function(self.array.release)(reference(self.array))
 
 
 def from_series(series: pl.Series) -> Strings:
