@@ -48,14 +48,13 @@ class UrlPartitioner:
         if parts == 1:
             return pl.repeat(0, len(urls), dtype=pl.Int64, eager=True).alias("part")
         normal = self._normalizers.normalize_column(urls)
-        normal = normal.zip_with(normal.is_not_null(), urls)
         hosts = hosts_of(normal)
         hashes = self._hashes(hosts)
         no_urls = hosts.is_null().arg_true()
         if len(no_urls):
-            for url in normal.gather(no_urls):
-                log.warning("malformed URL: %s", url)
-            hashes = hashes.scatter(no_urls, map_distinct(normal.gather(no_urls), string_hash, pl.Int64()))
+            texts = normal.zip_with(normal.is_not_null(), urls).gather(no_urls)
+            log.warning("%d malformed URLs, such as %s", len(texts), texts[0])
+            hashes = hashes.scatter(no_urls, map_distinct(texts, string_hash, pl.Int64()))
         seeded = hashes.cast(pl.Int32) ^ pl.Series([int32(self.seed)], dtype=pl.Int32)
         return ((seeded & 0x7FFFFFFF).cast(pl.Int64) % parts).alias("part")
 
