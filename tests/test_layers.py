@@ -50,7 +50,8 @@ PLUGIN_MAY = {
     "formats.writables",
     "formats.javahash",
 }
-"""What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats."""
+"""What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers
+need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters."""
 
 
 def layer(module: str) -> int:
