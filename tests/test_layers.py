@@ -39,17 +39,9 @@ BOXES = {"crawldb", "fetchlist", "fetch", "segment", "parse", "linkdb", "index"}
 TOP = {"flow", "cli", "crawl", "crawloptions", "rounds", "__main__"}
 JOBS = {command.module for command in flow.commands().values()}
 
-PLUGIN_MAY = {
-    "plugin.points",
-    "records",
-    "urls",
-    "conf",
-    "errors",
-    "log",
-    "clock",
-    "formats.writables",
-    "formats.javahash",
-}
+PLUGIN_MAY = {"plugin.points", "records", "urls", "conf", "errors", "log", "clock"}
+PLUGIN_MAY |= {"formats.writables", "formats.javahash"}
+PLUGIN_MAY |= {"parse.charset", "parse.textlinks", "plugin.chains"}
 """What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers
 need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters."""
 

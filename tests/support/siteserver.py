@@ -5,6 +5,7 @@
 Pages are the files under `site/one` and `site/two`; `site/routes.json` names what is not just a file:
 
     status, location            an answer without a file
+    hex, type                   bytes
     file, type, charset         a file (stored as UTF-8) sent in another encoding
     gzip, modified              compressed; with Last-Modified, which conditional requests are answered by
 
@@ -26,7 +27,7 @@ from typing import Any, Self
 
 SITE = Path(__file__).parent / "site"
 HOSTS = {"one": "127.0.0.1", "two": "localhost"}
-_TYPES = {".html": "text/html", ".txt": "text/plain", ".bin": "application/octet-stream", ".png": "image/png"}
+_TYPES = {".html": "text/html", ".txt": "text/plain", ".png": "image/png"}
 
 
 @dataclass
@@ -64,6 +65,8 @@ class Site:
         if "status" in route:
             location = {"Location": self.fill(route["location"])} if "location" in route else {}
             return Answer(route["status"], location)
+        if "hex" in route:
+            return Answer(HTTPStatus.OK, {"Content-Type": route["type"]}, bytes.fromhex(route["hex"]))
         file = self.folder / route.get("file", f"{host}{path}{'index.html' if path.endswith('/') else ''}")
         if not file.is_file():
             return Answer(HTTPStatus.NOT_FOUND, {"Content-Type": "text/html"}, b"<h1>Not here</h1>")
