@@ -151,7 +151,7 @@ class ChainRunner:
         rules = await protocol.get_robot_rules(item.url, item.datum, robots)
         if robots:
             self.recorder.robots_txt(chain.frame, robots)
-        failure: ProtocolStatus | None = getattr(rules, "failure", None)
+        failure: ProtocolStatus | None = getattr(rules, "failure", None)  # protocols may say why there are none
         decision = decide(
             failure is not None or rules.is_allowed(item.url),
             rules.crawl_delay or 0,

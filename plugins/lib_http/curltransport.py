@@ -156,6 +156,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     def _response(self, slot: CurlSlot, request: httpx.Request, error: Exception | None) -> httpx.Response:
         has_head = slot.head_done or (not slot.head_lines and slot.size > 0)
+        if error is None and slot.head_lines and not slot.head_done:
+            error = httpx.RemoteProtocolError("Connection closed in the headers")
         if error is not None and not has_head:
             raise error
         handle = slot.handle

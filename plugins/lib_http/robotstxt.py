@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import httpx
-from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules, robots_parser
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
@@ -33,6 +32,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
+from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules, RobotsParser, robots_parser
 
 from .failures import java_text
 from .robotsdisk import RobotsDisk
@@ -83,7 +83,7 @@ class RobotsStore:
     def __init__(
         self,
         fetch: Fetch,
-        parse_rules: Callable[[bytes, str], RobotRules],
+        parse_rules: RobotsParser,
         *,
         max_redirects: int = 5,
         allow_forbidden: bool = True,
@@ -94,7 +94,7 @@ class RobotsStore:
         now: Callable[[], float] = time.time,
         life: float = 86_400,
     ) -> None:
-        """`parse_rules(content, content type)`; `now` and `life` in seconds."""
+        """`now` and `life` in seconds."""
         self._fetch = fetch
         self._parse = parse_rules
         self._max_redirects = max_redirects
@@ -144,7 +144,7 @@ class RobotsStore:
         future: asyncio.Future[RobotRules] = asyncio.get_running_loop().create_future()
         self._asked[key] = future
         try:
-            rules = self._from_disk(key) or await self._from_host(key, url, contents)
+            rules = self._from_disk(key, url) or await self._from_host(key, url, contents)
             future.set_result(rules)
             return rules
         except BaseException as exc:
@@ -166,13 +166,13 @@ class RobotsStore:
             self._known.popitem(last=False)
         return rules
 
-    def _from_disk(self, key: str) -> RobotRules | None:
+    def _from_disk(self, key: str, url: Url) -> RobotRules | None:
         if self._disk is None:
             return None
         found = self._disk.get(key, self._now() - self._life)
         if found is None:
             return None
-        rules = self._judge(found.code, found.content, found.content_type)
+        rules = self._judge(found.code, found.content, found.content_type, url)
         return self._keep(key, rules, found.fetched)
 
     async def _from_host(self, key: str, url: Url, contents: list[Content] | None) -> RobotRules:
@@ -189,7 +189,7 @@ class RobotsStore:
                 return DEFER_VISITS
             return self._failed(ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"]))
         content_type = answer.header("Content-Type") or ""
-        rules = self._judge(answer.code, answer.body, content_type)
+        rules = self._judge(answer.code, answer.body, content_type, url)
         for name in (key, *keys):
             self._keep(name, rules)
             if self._disk is not None:
@@ -199,9 +199,9 @@ class RobotsStore:
     def _failed(self, status: ProtocolStatus) -> RobotRules:
         return ALLOW_ALL if self._allow_unreachable else Unreachable.of(status)
 
-    def _judge(self, code: int, body: bytes, content_type: str) -> RobotRules:
+    def _judge(self, code: int, body: bytes, content_type: str, url: Url) -> RobotRules:
         if code == _OK:
-            return self._parse(body, content_type)
+            return self._parse(body, content_type, str(url))
         return ALLOW_NONE if code == _FORBIDDEN and not self._allow_forbidden else ALLOW_ALL
 
     async def _get(self, url: Url, contents: list[Content] | None) -> tuple[HttpAnswer | None, list[str]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import random
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 from minutch.conf import Configuration
@@ -111,6 +113,7 @@ class HttpSettings:
     transport: str = "curl"
     dns_cache_seconds: int = 600
     tls_ciphers: str = ""
+    ca_file: str = ""
     suppressed: frozenset[str] = frozenset()
     """Java names of exceptions that are logged without a traceback."""
 
@@ -147,6 +150,7 @@ class HttpSettings:
             transport=conf.get("http.transport", "curl").strip() or "curl",
             dns_cache_seconds=conf.get_int("http.dns.cache.seconds", 600),
             tls_ciphers=":".join(conf.get_trimmed_strings("http.tls.supported.cipher.suites")),
+            ca_file=conf.get("http.tls.ca.file", "").strip() or _bundled_authorities(),
             suppressed=frozenset(conf.get_trimmed_strings("http.log.exceptions.suppress.stack")),
         )
 
@@ -170,7 +174,15 @@ class HttpSettings:
             dns_cache_seconds=self.dns_cache_seconds,
             record_tls=self.store_versions,
             tls_ciphers=self.tls_ciphers,
+            ca_file=self.ca_file,
         )
+
+
+def _bundled_authorities() -> str:
+    """certifi's file, which comes with httpx; `""` leaves it to libcurl."""
+    spec = find_spec("certifi")
+    path = None if spec is None or spec.origin is None else Path(spec.origin).with_name("cacert.pem")
+    return str(path) if path is not None and path.is_file() else ""
 
 
 def _user_agents(conf: Configuration) -> list[str]:

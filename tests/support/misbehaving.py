@@ -120,7 +120,10 @@ _plain("code-204", head(status="204 No Content"), RETRY, says="Http code=204")
 _plain("code-206", _length(status="206 Partial"), RETRY, says="Http code=206")
 _plain("code-400", _length(status="400 Bad"), GONE)
 _plain(
-    "code-401", _length(status="401 No", *("WWW-Authenticate: Basic realm=x",)), GONE, says="Authentication required"
+    "code-401",
+    _length(PAGE, "WWW-Authenticate: Basic realm=x", status="401 No"),
+    GONE,
+    says="Authentication required",
 )
 _plain("code-403", _length(status="403 No"), RETRY, says="Http code=403")
 _plain("code-410", _length(status="410 Gone"), GONE, says="Http: 410")

@@ -1,0 +1,84 @@
+"""Everything that a server can do wrong ends in a status, within bounds, and costs no other page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minutch.job import Counters
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from tests.support.misbehaving import FAULTS, LIMIT, PAGE, MisbehavingServer
+from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
+
+OK_PAGES = 100
+
+
+class Web:
+    """One fetch of all faults with good pages between them."""
+
+    def __init__(self, server: MisbehavingServer, tmp_path: Path) -> None:
+        self.server = server
+        urls = [server.url(name) for name in FAULTS]
+        urls += [server.url(f"ok?{n}") for n in range(OK_PAGES)]
+        urls.sort(key=hash)
+        self.segment = make_segment(tmp_path, urls)
+        conf = conf_for(
+            fetcher__threads__per__queue="40",
+            http__timeout="1500",
+            http__time__limit="3",
+            http__content__limit=str(LIMIT),
+        )
+        self.counters: Counters = fetch_segment(self.segment, conf, threads=40)
+        self.fetched: dict[str, list[CrawlDatum]] = fetched(self.segment)
+        self.contents: dict[str, Content] = contents(self.segment)
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    with MisbehavingServer() as server:
+        yield Web(server, tmp_path_factory.mktemp("faults"))
+
+
+def test_there_are_enough_faults() -> None:
+    assert len(FAULTS) >= 40
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_each_fault_has_its_status(web: Web, name: str) -> None:
+    fault, url = FAULTS[name], web.server.url(name)
+    datum = next(d for d in web.fetched[url] if d.status_name != "linked")
+    message = datum.metadata.get_text("_pst_") or ""
+    assert datum.status_name == fault.status, message
+    assert fault.says in message
+    if fault.status == "fetch_success":
+        content = web.contents[url]
+        if fault.body is not None:
+            assert content.content == fault.body
+        assert content.metadata.first("http.content.truncated.reason") == fault.truncated
+        assert len(content.content) <= LIMIT
+
+
+def test_no_other_page_is_lost(web: Web) -> None:
+    for n in range(OK_PAGES):
+        url = web.server.url(f"ok?{n}")
+        assert [d.status_name for d in web.fetched[url]] == ["fetch_success"]
+        assert web.contents[url].content == PAGE
+
+
+def test_the_ledger_adds_up(web: Web) -> None:
+    total = web.counters.pop("generated")
+    assert total == len(FAULTS) + OK_PAGES == sum(web.counters.values())
+
+
+def test_redirects_without_end_end(tmp_path: Path) -> None:
+    with MisbehavingServer() as server:
+        segment = make_segment(tmp_path, [server.url("redirect-without-end"), server.url("redirect-inside")])
+        fetch_segment(segment, conf_for(http__redirect__max="5"))
+        found = fetched(segment)
+        assert server.requests["/redirect-without-end?x=1"] == 1  # the second time it is the same URL
+        inside = found["http://10.1.2.3/"]
+        assert [d.status_name for d in inside] == ["fetch_retry"]
+        assert "Forbidden connection to IP address 10.1.2.3" in str(inside[0].metadata)
