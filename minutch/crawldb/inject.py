@@ -205,19 +205,27 @@ def _entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataFram
         metadata=pl.lit(None, pl.Binary),
     )
     special = lines.select((pl.col("extra").str.len_bytes() > 0).fill_null(False)).to_series().arg_true()
-    if special.is_empty():
-        return frame
-    given = [
-        parse_metadata(extra, f"{path}:{number}")
-        for number, extra in lines.select(pl.col("line", "extra").gather(special)).iter_rows()
-    ]
-    metadata = pl.Series([g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary)
-    intervals = _column(given, "interval", defaults.interval, pl.Int32)
-    return frame.with_columns(
-        score=frame["score"].scatter(special, _column(given, "score", defaults.score, pl.Float32)),
-        fetch_interval=frame["fetch_interval"].scatter(special, intervals),
-        metadata=frame["metadata"].scatter(special, metadata),
+    return frame if special.is_empty() else _with_metadata(frame, lines, special, defaults, path)
+
+
+def _with_metadata(
+    frame: pl.DataFrame, lines: pl.DataFrame, special: pl.Series, defaults: Defaults, path: Path
+) -> pl.DataFrame:
+    """The entries, those at rows `special` with what stands after the URL in their lines; equal texts are read once."""
+    extras = lines.select(pl.col("line", "extra").gather(special))
+    texts = extras.unique("extra", keep="first", maintain_order=True)
+    given = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
+    read = pl.DataFrame(
+        {
+            "extra": texts["extra"],
+            "score": _column(given, "score", defaults.score, pl.Float32),
+            "fetch_interval": _column(given, "interval", defaults.interval, pl.Int32),
+            "metadata": pl.Series([g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary),
+        }
     )
+    found = extras.join(read, on="extra", how="left", maintain_order="left")
+    names = ("score", "fetch_interval", "metadata")
+    return frame.with_columns(frame[name].scatter(special, found[name]) for name in names)
 
 
 def _column(given: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]) -> pl.Series:

@@ -22,6 +22,7 @@ from minutch.tables import rows
 log = logging.getLogger(__name__)
 
 ERRORS: Final = "errors of scoring filters"
+_ORPHANED: Final = ("orphaned_score", "orphaned_score_columns")
 
 
 def injected_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Counters) -> pl.DataFrame:
@@ -42,18 +43,23 @@ def initial_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Count
     return _guarded(frame, scoring.initial_score_columns, lambda: change, counters)
 
 
-def orphaned_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Counters) -> pl.DataFrame:
-    """Pages without news, past the filters that want to see them."""
-    return _guarded(frame, scoring.orphaned_score_columns, lambda: scoring.orphaned_score, counters)
+def orphaned_scores(
+    frame: pl.DataFrame, untouched: pl.Series, scoring: ScoringFilters, counters: Counters
+) -> pl.DataFrame:
+    """The entries, those without news (mask `untouched`) past the filters that want to see them."""
+    if not any(scoring_filter.is_written(name) for scoring_filter in scoring.filters for name in _ORPHANED):
+        return frame
+    at = untouched.arg_true()
+    changed = _guarded(frame[at], scoring.orphaned_score_columns, lambda: scoring.orphaned_score, counters)
+    return frame.with_columns(frame[name].scatter(at, changed[name]) for name in frame.columns)
 
 
 def updated_scores(
-    frame: pl.DataFrame, old: pl.DataFrame, links: pl.DataFrame, scoring: ScoringFilters, counters: Counters
+    frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame, scoring: ScoringFilters, counters: Counters
 ) -> pl.DataFrame:
-    """The scores after an update: `old` row for row (null status where there is none), `links` to any of the rows."""
+    """The scores after an update: `old` row for row (null status where there is none), links with their `row`."""
     if not scoring.filters:
         return frame
-    inlinked = links.join(frame.select("key").with_row_index("row"), on="key", how="inner", maintain_order="left")
 
     def one_by_one() -> Callable[[str, CrawlDatum], None]:
         old_data, inlinks = _optional_records(old), _grouped(inlinked, len(frame))

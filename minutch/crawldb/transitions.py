@@ -29,10 +29,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from minutch.conf import Configuration
 from minutch.crawldb import rawmap, schedule, scoring
-from minutch.crawldb.groups import first_of_key, has_ties, keep_latest, lowest_scores, merge_sorted
+from minutch.crawldb.groups import has_ties, keep_latest, merge_sorted
+from minutch.crawldb.matching import Ints, Mask, by_score, first_of_each, last, latest, match, merged
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.errors import FormatError
 from minutch.formats.javaio import decode_text
@@ -50,10 +52,10 @@ NO_FETCH_NO_OLD: Final = "neither fetched, linked to nor in the CrawlDb"
 
 _GENERATE_TIME: Final = rawmap.text_key(GENERATE_TIME_KEY)
 _COLUMNS: Final = CRAWLDB_SCHEMA.names()
+_REPORTED: Final = 10  # URLs that are named in a message
 
-# Status codes are signed bytes in Nutch, so those above 0x7f count as below zero.
-_IS_DB = (pl.col("status") <= status.STATUS_DB_MAX) | (pl.col("status") > 0x7F)
-_IS_FETCH = ~_IS_DB & ((pl.col("status") <= status.STATUS_FETCH_MAX) | (pl.col("status") == status.STATUS_PARSE_FAILED))
+Codes = NDArray[np.uint8]
+
 _SUCCESSES: Final = {
     status.STATUS_FETCH_SUCCESS: status.STATUS_DB_FETCHED,
     status.STATUS_FETCH_REDIR_TEMP: status.STATUS_DB_REDIR_TEMP,
@@ -87,10 +89,10 @@ class Rules:
 
 
 class Batch(NamedTuple):
-    """The URLs of which a segment says something: one row each, row for row.
+    """URLs that were fetched: one row each, row for row.
 
-    `new` is the fetch, or the first link; `old` has null everywhere where there was no entry; `signature` comes from
-    the parse or the fetch; `parsed` is metadata from the parse.
+    `new` is the fetch; `old` has null everywhere where there was no entry; `signature` comes from the parse or the
+    fetch; `parsed` is metadata from the parse.
     """
 
     new: pl.DataFrame
@@ -116,6 +118,43 @@ class Batch(NamedTuple):
         return old["fetch_time"].fill_null(0), old["modified_time"].fill_null(0), self.new["fetch_time"]
 
 
+class News:
+    """What a segment says of each URL that it speaks of; see `matching` for the numbers."""
+
+    def __init__(self, segment: pl.DataFrame, old: pl.DataFrame, max_inlinks: int) -> None:
+        self.segment = segment
+        self.group, self.at, self.before = match(segment["key"], old["key"])
+        codes = segment["status"].to_numpy()
+        is_fetch = _is_fetch(codes)
+        self.fetches = latest(np.flatnonzero(is_fetch), self.group, segment["fetch_time"].to_numpy())
+        links = np.flatnonzero(codes == status.STATUS_LINKED)
+        self.links = by_score(links, self.group, segment["score"].to_numpy(), max_inlinks)
+        self.row = np.full(len(self.at), -1)
+        """Of each URL, the row that counts: the latest fetch, else the link with the highest score of those kept."""
+        heads = first_of_each(self.links, self.group)
+        self.row[self.group[heads]] = heads
+        self.row[self.group[self.fetches]] = self.fetches
+        self.fetched = np.zeros(len(self.at), np.bool_)
+        self.fetched[self.group[self.fetches]] = True
+        self._codes = codes
+
+    def batch(self, urls: Ints, old: pl.DataFrame) -> Batch:
+        """The fetched URLs with these numbers."""
+        new = self.segment[self.row[urls]]
+        signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
+        signature = signature.zip_with(signature.is_not_null(), new["signature"])
+        return Batch(
+            new, _gather(old, self.at[urls]), signature, self._last(status.STATUS_PARSE_META, "metadata", urls)
+        )
+
+    def _last(self, kind: int, column: str, urls: Ints) -> pl.Series:
+        """`column` of the last row of `kind` of each URL, null where there is none."""
+        rows = last(np.flatnonzero(self._codes == kind), self.group)
+        at = np.full(len(self.at), -1)
+        at[self.group[rows]] = rows
+        return _gather(self.segment.select(column), at[urls]).to_series()
+
+
 def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> tuple[pl.DataFrame, Counters]:
     """The CrawlDb after `segment` (rows of crawl_fetch and crawl_parse) is merged into `old`; and what happened.
 
@@ -124,119 +163,131 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> 
     """
     old, segment = _sort_out(old, segment)
     old, counters = keep_latest(old), Counters()
-    links = lowest_scores(segment.filter(pl.col("status") == status.STATUS_LINKED), rules.max_inlinks)
-    new = _latest_news(segment, links)
-    at = _positions(new["key"], old["key"])
+    news = News(segment, old, rules.max_inlinks)
+    known = news.at >= 0
+    urls = np.flatnonzero(news.row >= 0)
     if not rules.additions:
-        known = at.is_not_null()
-        counters.add(NOT_ADDED, len(new) - int(known.sum()))
-        new, at = new.filter(known), at.filter(known)
-    _count_lost(segment, new, old, rules, counters)
-    result = _transit(_batch(new, old, at, segment), rules, now, counters)
-    result = scoring.updated_scores(result, _gather(old, at), links, rules.scoring, counters)
+        counters.add(NOT_ADDED, int((~known).sum()))
+        urls = urls[known[urls]]
+    else:
+        _report_lost(news, counters)
+    result = _transit(news, urls, old, rules, now, counters)
+    inlinked = _inlinked(news, urls)
+    result = scoring.updated_scores(result, _gather(old, news.at[urls]), inlinked, rules.scoring, counters)
     result = _without_generate_time(result)
-    rest = scoring.orphaned_scores(_rest(old, at), rules.scoring, counters)
-    merged = merge_sorted(rest, result)
-    _count_statuses(merged, counters)
-    return merged, counters
+    if rules.scoring.filters:
+        old = scoring.orphaned_scores(old, _untouched(old, news.at[urls]), rules.scoring, counters)
+    table = merged(old, news.at[urls], news.before[urls], result)
+    _count_statuses(table, counters)
+    return table, counters
 
 
 def order_matters(segment: pl.DataFrame) -> bool:
     """Whether the result depends on the order of rows of one key: which of equal fetches or links comes first."""
-    kinds = segment.with_columns(kind=pl.when(_IS_FETCH).then(pl.lit(0, pl.UInt8)).otherwise("status"))
-    last = pl.col("status").is_in([status.STATUS_SIGNATURE, status.STATUS_PARSE_META])
+    fetched = pl.Series(_is_fetch(segment["status"].to_numpy()))
+    last_counts = pl.col("status").is_in([status.STATUS_SIGNATURE, status.STATUS_PARSE_META])
     return (
-        has_ties(kinds.filter(_IS_FETCH), "kind", "fetch_time")
-        or has_ties(kinds.filter(pl.col("status") == status.STATUS_LINKED).drop("fetch_time"), "score")
-        or has_ties(kinds.filter(last).select("key", "kind", "signature", "metadata"), "kind")
+        has_ties(segment.filter(fetched), "fetch_time")
+        or has_ties(segment.filter(pl.col("status") == status.STATUS_LINKED).drop("fetch_time"), "score")
+        or has_ties(segment.filter(last_counts).select("key", "status", "signature", "metadata"), "status")
     )
 
 
 # -- taking the input apart ----------------------------------------------------------------------------------------
 
 
+def _is_db(codes: Codes) -> Mask:
+    """CrawlDatum.hasDbStatus. Status codes are signed bytes in Nutch, so those above 0x7f are below zero."""
+    found: Mask = (codes <= status.STATUS_DB_MAX) | (codes > 0x7F)
+    return found
+
+
+def _is_fetch(codes: Codes) -> Mask:
+    """CrawlDatum.hasFetchStatus."""
+    found: Mask = ~_is_db(codes) & ((codes <= status.STATUS_FETCH_MAX) | (codes == status.STATUS_PARSE_FAILED))
+    return found
+
+
 def _sort_out(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Entries by their status rather than by the file they come from, as in Nutch."""
-    strays = old.filter(~_IS_DB), segment.filter(_IS_DB)
-    if not any(map(len, strays)):
+    entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
+    if entries.all() and not strays.any():
         return old, segment
     return (
-        pl.concat([old.filter(_IS_DB), strays[1]]).sort("key", maintain_order=True),
-        pl.concat([strays[0], segment.filter(~_IS_DB)]).sort("key", maintain_order=True),
+        pl.concat([old.filter(entries), segment.filter(strays)]).sort("key", maintain_order=True),
+        pl.concat([old.filter(~entries), segment.filter(~strays)]).sort("key", maintain_order=True),
     )
 
 
-def _latest_news(segment: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """One row per URL: the latest fetch, else the link with the highest score of those kept."""
-    fetched = keep_latest(segment.filter(_IS_FETCH))
-    if links.is_empty():
-        return fetched
-    linked = first_of_key(links).select(_COLUMNS)
-    if len(fetched):
-        linked = linked.join(fetched.select("key"), on="key", how="anti", maintain_order="left")
-    return merge_sorted(linked, fetched)
+def _gather(table: pl.DataFrame, at: Ints) -> pl.DataFrame:
+    """The rows at positions `at`; all null where the position is -1."""
+    if len(at) and at.min() >= 0:
+        return table[at]
+    positions = pl.Series(at)
+    return table.select(pl.all().gather(pl.lit(positions.set(positions < 0, None))))
 
 
-def _positions(keys: pl.Series, table_keys: pl.Series) -> pl.Series:
-    """The row of each of `keys` in the table, null where it is not there."""
-    table = table_keys.to_frame("key").with_row_index("at")
-    return keys.to_frame("key").join(table, on="key", how="left", maintain_order="left")["at"]
-
-
-def _gather(table: pl.DataFrame, at: pl.Series) -> pl.DataFrame:
-    """The rows at positions `at`; all null where the position is."""
-    return table.select(pl.all().gather(pl.lit(at)))
-
-
-def _batch(new: pl.DataFrame, old: pl.DataFrame, at: pl.Series, segment: pl.DataFrame) -> Batch:
-    def last(kind: int, column: str) -> pl.Series:
-        """`column` of the last row of `kind` of each URL, null where there is none."""
-        table = segment.filter(pl.col("status") == kind).select("key", column).unique("key", keep="last")
-        if table.is_empty():
-            return pl.Series(column, [None], dtype=pl.Binary).new_from_index(0, len(new))
-        return new.select("key").join(table, on="key", how="left", maintain_order="left")[column]
-
-    signature = last(status.STATUS_SIGNATURE, "signature")
-    signature = signature.zip_with(signature.is_not_null(), new["signature"])
-    return Batch(new, _gather(old, at), signature, last(status.STATUS_PARSE_META, "metadata"))
-
-
-def _rest(old: pl.DataFrame, at: pl.Series) -> pl.DataFrame:
-    """The old entries of which the segment says nothing."""
+def _untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
+    """The mask of the old entries of which the segment says nothing."""
     untouched = np.ones(len(old), np.bool_)
-    untouched[at.drop_nulls().to_numpy()] = False
-    return old.filter(pl.Series(untouched))
+    untouched[at[at >= 0]] = False
+    return pl.Series(untouched)
+
+
+def _inlinked(news: News, urls: Ints) -> pl.DataFrame:
+    """The links that are kept, with the row of the result that each belongs to; highest score first in each."""
+    row_of = np.full(len(news.at), -1)
+    row_of[urls] = np.arange(len(urls))
+    rows = row_of[news.group[news.links]]
+    links = news.links if rows.min(initial=0) >= 0 else news.links[rows >= 0]
+    return news.segment[links].with_columns(row=pl.Series(rows[rows >= 0], dtype=pl.UInt32))
 
 
 # -- the transitions -----------------------------------------------------------------------------------------------
 
 
-def _transit(batch: Batch, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
-    """The new entries, in the order of the batch."""
+def _transit(news: News, urls: Ints, old: pl.DataFrame, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
+    """The new entries of `urls`, in their order, before scores are updated."""
+    fetched = news.fetched[urls]
+    linked = urls[~fetched]
+    known = news.at[linked] >= 0
+    parts = [
+        (linked[known], old[news.at[linked[known]]]),  # pages that are known stay as they are
+        (linked[~known], _added(news.segment[news.row[linked[~known]]], rules, now, counters)),
+    ]
+    parts += _transit_fetched(urls[fetched], news, old, rules, now, counters)
+    parts = [(numbers, frame) for numbers, frame in parts if len(numbers)]
+    if not parts:
+        return old.clear()
+    if len(parts) == 1:
+        return parts[0][1]
+    order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
+    return pl.concat([frame.select(_COLUMNS) for _, frame in parts], rechunk=True)[order]
+
+
+def _transit_fetched(
+    urls: Ints, news: News, old: pl.DataFrame, rules: Rules, now: int, counters: Counters
+) -> list[tuple[Ints, pl.DataFrame]]:
+    """The new entries of fetched URLs, one table per transition."""
+    batch = news.batch(urls, old)
     kinds = batch.new["status"]
     _check_statuses(batch.new)
     parts = []
-    for kind, step in _STEPS.items():
-        mask = kinds == kind
+    for step, codes in _STEPS.items():
+        mask = kinds.is_in(codes)
         if mask.any():
-            result = step(batch.filter(mask), rules, now, counters).select(_COLUMNS)
-            parts.append(result.with_columns(row=mask.arg_true()))
-    if not parts:
-        return batch.new
-    return parts[0].drop("row") if len(parts) == 1 else pl.concat(parts).sort("row").drop("row")
+            parts.append((urls[mask.to_numpy()], step(batch.filter(mask), rules, now)))
+    return parts
 
 
-def _linked(batch: Batch, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
-    """A link was found: known pages stay as they are, a new one is to be fetched."""
-    known = batch.has_old
-    added = batch.new.filter(~known)
-    added = rules.schedule.initialize_schedule_columns(added, now)
-    added = added.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
-    added = scoring.initial_scores(added, rules.scoring, counters)
-    return merge_sorted(batch.old.filter(known), added.select(_COLUMNS))
+def _added(frame: pl.DataFrame, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
+    """Pages that a link was found to, and that are to be fetched."""
+    frame = rules.schedule.initialize_schedule_columns(frame, now)
+    frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
+    return scoring.initial_scores(frame, rules.scoring, counters)
 
 
-def _success(batch: Batch, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
+def _success(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
     """A page was fetched, redirects, or is the same as before."""
     fetched = batch.new["status"]
     state = _modification(batch)
@@ -268,7 +319,7 @@ def _modification(batch: Batch) -> pl.Series:
     return state.set(comparable, schedule.STATUS_MODIFIED).set(same, schedule.STATUS_NOTMODIFIED)
 
 
-def _retry(batch: Batch, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
+def _retry(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
     """The fetch failed for now: try again, until there were too many retries."""
     frame = rules.schedule.set_page_retry_schedule_columns(_with_old_signature(batch), *batch.previous)
     again = frame["retries"] < rules.retry_max
@@ -280,11 +331,11 @@ def _retry(batch: Batch, rules: Rules, now: int, counters: Counters) -> pl.DataF
     return merge_sorted(frame.filter(again), gone.select(frame.columns))
 
 
-def _gone(batch: Batch, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
+def _gone(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
     return _lost(batch, rules, status.STATUS_DB_GONE)
 
 
-def _parse_failed(batch: Batch, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
+def _parse_failed(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
     return _lost(batch, rules, status.STATUS_DB_PARSE_FAILED)
 
 
@@ -294,21 +345,17 @@ def _lost(batch: Batch, rules: Rules, new_status: int) -> pl.DataFrame:
     return rules.schedule.set_page_gone_schedule_columns(frame, *batch.previous)
 
 
-_STEPS: Final[dict[int, Callable[[Batch, Rules, int, Counters], pl.DataFrame]]] = {
-    status.STATUS_LINKED: _linked,
-    status.STATUS_FETCH_SUCCESS: _success,
-    status.STATUS_FETCH_REDIR_TEMP: _success,
-    status.STATUS_FETCH_REDIR_PERM: _success,
-    status.STATUS_FETCH_NOTMODIFIED: _success,
-    status.STATUS_FETCH_RETRY: _retry,
-    status.STATUS_FETCH_GONE: _gone,
-    status.STATUS_PARSE_FAILED: _parse_failed,
+_STEPS: Final[dict[Callable[[Batch, Rules, int], pl.DataFrame], list[int]]] = {
+    _success: list(_SUCCESSES),
+    _retry: [status.STATUS_FETCH_RETRY],
+    _gone: [status.STATUS_FETCH_GONE],
+    _parse_failed: [status.STATUS_PARSE_FAILED],
 }
-"""Status of the news of a URL -> what becomes of it."""
+"""What becomes of a URL -> the statuses of the fetch."""
 
 
 def _check_statuses(new: pl.DataFrame) -> None:
-    unknown = new.filter(~pl.col("status").is_in(list(_STEPS)))
+    unknown = new.filter(~pl.col("status").is_in([code for codes in _STEPS.values() for code in codes]))
     if len(unknown):
         url, code = unknown.select("key", "status").row(0)
         raise FormatError(
@@ -356,23 +403,20 @@ def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:
 # -- counting ------------------------------------------------------------------------------------------------------
 
 
-def _count_lost(segment: pl.DataFrame, new: pl.DataFrame, old: pl.DataFrame, rules: Rules, counters: Counters) -> None:
+def _report_lost(news: News, counters: Counters) -> None:
     """Count and report what leads nowhere: a signature without a fetch and an entry, a status of another kind."""
-    others = segment.filter(~_IS_FETCH & (pl.col("status") != status.STATUS_LINKED))
-    strange = others.filter(~pl.col("status").is_in([status.STATUS_SIGNATURE, status.STATUS_PARSE_META]))
-    for key, code in strange.select("key", "status").iter_rows():
+    codes = news.segment["status"]
+    used = [status.STATUS_LINKED, status.STATUS_SIGNATURE, status.STATUS_PARSE_META]
+    strange = news.segment.filter(~codes.is_in(used) & ~pl.Series(_is_fetch(codes.to_numpy())))
+    for key, code in strange.select("key", "status").head(_REPORTED).iter_rows():
         log.warning("unknown status %d in an entry for %s", code, decode_text(key))
-    lone = others.select("key").unique().join(new.select("key"), on="key", how="anti")
-    lone = lone.join(old.select("key"), on="key", how="anti")
-    if lone.is_empty():
+    lost = np.flatnonzero((news.row < 0) & (news.at < 0))
+    if not len(lost):
         return
-    if not rules.additions:
-        linked = segment.filter(_IS_FETCH | (pl.col("status") == status.STATUS_LINKED)).select("key")
-        counters.add(NOT_ADDED, len(lone.join(linked, on="key", how="anti")))
-        return
-    counters.add(NO_FETCH_NO_OLD, len(lone))
-    for (key,) in lone.iter_rows():
-        log.warning("neither fetched, linked to nor in the CrawlDb: %s", decode_text(key))
+    counters.add(NO_FETCH_NO_OLD, len(lost))
+    rows = np.searchsorted(news.group, lost[:_REPORTED])
+    for key in news.segment["key"].gather(rows):
+        log.warning("%s: %s", NO_FETCH_NO_OLD, decode_text(key))
 
 
 def _count_statuses(frame: pl.DataFrame, counters: Counters) -> None:
