@@ -127,7 +127,7 @@ def run_crawl(words: Sequence[str], environment: Mapping[str, str], *, verbose: 
     from minutch.job import JobContext
 
     options = parse_options(words)
-    _set_up_log(environment, verbose)
+    _set_up_log(environment, verbose, only_live=not verbose)
     conf = load_configuration(Invocation(overrides=options.properties), environment)
     return Crawl(options, JobContext(conf.freeze(), out=sys.stdout, err=sys.stderr)).run()
 
@@ -213,14 +213,14 @@ def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _set_up_log(environment: Mapping[str, str], verbose: bool) -> None:
+def _set_up_log(environment: Mapping[str, str], verbose: bool, *, only_live: bool = False) -> None:
     import logging
 
     from minutch.log import configure
 
     folder = environment.get("NUTCH_LOG_DIR")
     file = Path(folder) / environment.get("NUTCH_LOGFILE", "hadoop.log") if folder else None
-    configure(sys.stderr, level=logging.DEBUG if verbose else logging.INFO, log_file=file)
+    configure(sys.stderr, level=logging.DEBUG if verbose else logging.INFO, log_file=file, only_live=only_live)
 
 
 def overview() -> str:

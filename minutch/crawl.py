@@ -173,7 +173,7 @@ class Crawl:
         started = self.context.clock.monotonic()
         code = int(importlib.import_module(command.module).run(arguments, context))
         seconds = self.context.clock.monotonic() - started
-        self.rows.append(Row(name, seconds, "; ".join(str(counters) for counters in context.reports.values())))
+        self.rows.append(Row(name, seconds, result_of(context.reports)))
         if any(counters.get(INTERRUPTED) for counters in context.reports.values()):
             raise KeyboardInterrupt  # the fetcher has closed its segment in order; the next run goes on from there
         if code != 0 and code not in allowed:
@@ -198,6 +198,12 @@ class Crawl:
             self.context.print(table(title, self.rows))
             self.context.out.flush()
         self.rows.clear()
+
+
+def result_of(reports: Mapping[str, Mapping[str, int]]) -> str:
+    """A step's counters on one line, zeros left out."""
+    counts = [f"{name} {count:,}" for counters in reports.values() for name, count in counters.items() if count]
+    return ", ".join(counts) if counts or not reports else "nothing"
 
 
 def table(title: str, rows: Sequence[Row]) -> str:

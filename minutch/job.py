@@ -19,7 +19,8 @@ from minutch.conf import Configuration
 if TYPE_CHECKING:
     import rich.progress
 
-log = logging.getLogger(__name__)
+counters_log = logging.getLogger("minutch.counters")
+progress_log = logging.getLogger("minutch.progress")
 
 SHOW_AFTER = 1.0
 """Seconds before progress shows."""
@@ -70,7 +71,7 @@ class JobContext:
         self.reports[title] = Counters(counters)
         width = max(map(len, counters), default=0)
         for name, count in counters.items():
-            log.info("%s: %-*s %d", title, width, name, count)
+            counters_log.info("%s: %-*s %d", title, width, name, count)
 
 
 class Progress:
@@ -131,7 +132,7 @@ class Progress:
 
     def _show_plain(self, tail: str) -> None:
         of = f" of {self.total:,}" if self.total else ""
-        log.info("%s: %s%s records, %s/s, %s", self.name, f"{self.done:,}", of, f"{self.rate:,.0f}", tail)
+        progress_log.info("%s: %s%s records, %s/s, %s", self.name, f"{self.done:,}", of, f"{self.rate:,.0f}", tail)
 
     def _show_live(self) -> None:
         if self._live is None:

@@ -25,16 +25,29 @@ class _Formatter(logging.Formatter):
         return super().format(record)
 
 
-def configure(stream: TextIO, *, level: int = logging.INFO, log_file: Path | None = None) -> list[logging.Handler]:
+# What bin/crawl shows besides warnings, since its tables say the rest.
+_LIVE = ("minutch.progress", "minutch.fetch.display", "minutch.plugin.repository")
+
+
+def _is_live(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or record.name in _LIVE
+
+
+def configure(
+    stream: TextIO, *, level: int = logging.INFO, log_file: Path | None = None, only_live: bool = False
+) -> list[logging.Handler]:
     """Send everything of `level` and above to `stream`, and to `log_file` (appended) if given.
 
-    Returns the handlers, for whoever wants to take them off again. Earlier handlers of the root logger are closed.
+    With `only_live`, `stream` gets warnings and progress only. Returns the handlers, for whoever wants to take them off
+    again. Earlier handlers of the root logger are closed.
     """
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)
         handler.close()
     handlers: list[logging.Handler] = [logging.StreamHandler(stream)]
+    if only_live:
+        handlers[0].addFilter(_is_live)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
         handlers.append(logging.FileHandler(log_file, encoding="utf-8", errors="replace"))

@@ -14,7 +14,7 @@ import pytest
 from minutch import flow
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.crawl import INTERRUPTED, Crawl, Row, table
+from minutch.crawl import INTERRUPTED, Crawl, Row, result_of, table
 from minutch.crawloptions import CrawlOptions
 from minutch.errors import ConfigError, LockedError, MinutchError
 from minutch.job import JobContext
@@ -229,6 +229,12 @@ def test_what_cannot_work_is_refused_at_once(jobs: Jobs) -> None:
             run.run()
     assert jobs.calls == []
     assert not (jobs.root / "crawl").exists()
+
+
+def test_zeros_are_left_out() -> None:
+    assert result_of({"Fetcher": {"fetched": 1200, "gone": 0}, "other": {"x": 1}}) == "fetched 1,200, x 1"
+    assert result_of({"Fetcher": {"gone": 0}}) == "nothing"
+    assert result_of({}) == ""
 
 
 def test_the_table() -> None:

@@ -42,3 +42,16 @@ def test_configuring_again_replaces() -> None:
     logging.getLogger("minutch.x").debug("seen")
     assert first.getvalue() == ""
     assert second.getvalue().endswith("DEBUG x: seen\n")
+
+
+def test_only_what_is_live(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    configure(stream, log_file=tmp_path / "hadoop.log", only_live=True)
+    logging.getLogger("minutch.progress").info("half")
+    logging.getLogger("minutch.crawldb.inject").info("hidden")
+    logging.getLogger("minutch.crawldb.inject").warning("odd")
+    assert [line.partition(",")[2][4:] for line in stream.getvalue().splitlines()] == [
+        "INFO  progress: half",
+        "WARNING crawldb.inject: odd",
+    ]
+    assert "hidden" in (tmp_path / "hadoop.log").read_text()

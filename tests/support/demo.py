@@ -5,6 +5,7 @@ python -m tests.support.demo [folder]     the crawl is left in `folder`, by defa
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,8 +37,8 @@ def definitions() -> list[str]:
 
 def run(title: str, command: list[str]) -> None:
     """Show a command and run it; ends the demo if it fails."""
-    shown = " ".join(command[2:] if command[1:2] == ["-m"] else command)
-    print(f"\n── {title}\n$ {shown}", flush=True)
+    script = {"minutch": "bin/minutch", "minutch.crawl": "bin/crawl"}[command[2]]
+    print(f"\n── {title}\n$ {script} {shlex.join(command[3:])}", flush=True)
     code = subprocess.run(command, check=False).returncode
     if code:
         sys.exit(code)
