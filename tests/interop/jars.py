@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 HADOOP = "3.4.1"
-PYSPARK = "3.5.6"
+PYSPARK = "4.0.1"
 NUTCH_VERSIONS = ("1.20", "1.22")
 """The last version with the older layout of Inlinks, and the newest published one."""
 
