@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from minutch.conf import Configuration
 from minutch.parse.signature import from_conf
 from minutch.records.content import Content

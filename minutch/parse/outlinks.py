@@ -1,0 +1,86 @@
+"""Which links of a page are kept, and in which form. The one home of that decision.
+
+In this order: a link to the page itself goes; with db.ignore.external.links or db.ignore.internal.links what leaves,
+or stays on, the host (db.ignore.external.links.mode = byDomain: the domain) goes, unless it is exempted; the link is
+normalized (scope `outlink`) and filtered. Matches org.apache.nutch.parse.ParseOutputFormat.filterNormalize.
+
+Normalizing and filtering don't depend on the page, so their verdicts are kept for the links of other pages.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.errors import MinutchError, UrlError
+from minutch.plugin.chains import SCOPE_OUTLINK, URLExemptionFilters, URLFilters, URLNormalizers
+from minutch.urls.domains import domain_name
+from minutch.urls.parts import parse
+
+_REMEMBERED: Final = 200_000
+"""Links whose verdicts are kept; when there are more, all are forgotten."""
+
+
+class OutlinkRules:
+    """The configured rules for one process; remembers verdicts."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._conf = conf
+        filters = conf.get_boolean("parse.filter.urls", True)
+        self._filters = URLFilters(conf) if filters else None
+        self._exemptions = URLExemptionFilters(conf) if filters else None
+        self._normalizes = conf.get_boolean("parse.normalize.urls", True)
+        self._normalizers: dict[str, URLNormalizers] = {}
+        self._ignores_internal = conf.get_boolean("db.ignore.internal.links", False)
+        self._ignores_external = conf.get_boolean("db.ignore.external.links", False)
+        self._by_domain = (conf.get("db.ignore.external.links.mode") or "byHost").lower() == "bydomain"
+        self._verdicts: dict[str, dict[str, str | None]] = {}
+
+    def origin(self, url: str) -> str | None:
+        """What links are compared by: the host or the domain of a page; None if no rule needs it."""
+        return self._place(url) if self._ignores_external or self._ignores_internal else None
+
+    def accept(self, from_url: str, to_url: str, origin: str | None, scope: str = SCOPE_OUTLINK) -> str | None:
+        """The link as it is to be stored, None if it is not."""
+        if from_url == to_url or (origin is not None and not self._is_wanted(from_url, to_url, origin)):
+            return None
+        verdicts = self._verdicts.setdefault(scope, {})
+        try:
+            return verdicts[to_url]
+        except KeyError:
+            if len(verdicts) >= _REMEMBERED:
+                verdicts.clear()
+            verdict = verdicts[to_url] = self._normalize_and_filter(to_url, scope)
+            return verdict
+
+    def _place(self, url: str) -> str:
+        parts = parse(url)
+        return domain_name(parts) if self._by_domain else parts.host.lower()
+
+    def _is_wanted(self, from_url: str, to_url: str, origin: str) -> bool:
+        try:
+            place = self._place(to_url)
+        except UrlError:
+            return False
+        if self._ignores_external and place != origin and not self._is_exempted(from_url, to_url):
+            return False
+        return not (self._ignores_internal and place == origin)
+
+    def _is_exempted(self, from_url: str, to_url: str) -> bool:
+        """Exemptions are asked only about hosts."""
+        exemptions = None if self._by_domain else self._exemptions
+        return exemptions is not None and exemptions.is_exempted(from_url, to_url)
+
+    def _normalize_and_filter(self, url: str, scope: str) -> str | None:
+        """An error of a normalizer or filter rejects the link, as in Nutch."""
+        result: str | None = url
+        try:
+            if self._normalizes:
+                if scope not in self._normalizers:
+                    self._normalizers[scope] = URLNormalizers(self._conf, scope)
+                result = self._normalizers[scope].normalize(url)
+            if self._filters is not None:
+                result = self._filters.filter(result)
+        except MinutchError:
+            return None
+        return result

@@ -1,0 +1,171 @@
+"""What a parsed page leaves in its segment: text, data, and records for updatedb, in Nutch's order.
+
+    parse_text     the text                                      (not with parser.store.text = false)
+    crawl_parse    signature     the digest that the parse job (or the fetcher) put into the content metadata
+                   parse_metadata  the values that db.parsemeta.to.crawldb names
+                   linked        the target of a meta refresh, with _repr_ if another URL stands for it
+                   linked        every outlink kept, with its share of the page's score
+                   …             what the scoring filters give back to the page itself
+                   fetch_success for a page found inside another one (a feed's entry)
+    parse_data     status, title, the outlinks kept, metadata
+
+Matches org.apache.nutch.parse.ParseOutputFormat (write). At most db.max.outlinks.per.page links are kept, in order;
+those longer than db.max.outlink.length are passed over. With fetcher.parse the fetcher has filtered them already.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.errors import MinutchError, UrlError
+from minutch.formats.writables import MapWritable, Text
+from minutch.parse.outlinks import OutlinkRules
+from minutch.plugin.chains import SCOPE_FETCHER, ScoringFilters
+from minutch.plugin.points import Parse
+from minutch.records.crawldatum import (
+    STATUS_FETCH_SUCCESS,
+    STATUS_LINKED,
+    STATUS_PARSE_META,
+    STATUS_SIGNATURE,
+    CrawlDatum,
+)
+from minutch.records.links import Outlink
+from minutch.records.metadata import FETCH_TIME_KEY, REPR_URL_KEY, SIGNATURE_KEY
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import SUCCESS_REDIRECT
+from minutch.urls.represent import choose_representative
+
+log = logging.getLogger(__name__)
+
+PERMANENT_REFRESH: Final = 5
+"""Seconds from which on a meta refresh counts as a permanent redirect (Fetcher.PERM_REFRESH_TIME)."""
+_UNBOUNDED: Final = 1 << 31
+_INTERVAL: Final = 2_592_000
+"""Seconds: the fetch interval of new pages where the configuration has none."""
+
+
+@dataclass(slots=True)
+class PageOutput:
+    """The records of one page; `text` is None if texts are not stored."""
+
+    url: str
+    text: str | None
+    data: ParseData
+    crawl: list[tuple[str, CrawlDatum]]
+
+
+class OutputRules:
+    """Makes the records by the configured rules."""
+
+    def __init__(self, conf: Configuration, scoring: ScoringFilters, *, filtered: bool | None = None) -> None:
+        """`filtered` says that the links went through normalizers and filters (default: fetcher.parse)."""
+        self.links = OutlinkRules(conf)
+        self._scoring = scoring
+        self._interval = conf.get_int("db.fetch.interval.default", _INTERVAL)
+        self._stores_text = conf.get_boolean("parser.store.text", True)
+        self._max_links = _limit(conf.get_int("db.max.outlinks.per.page", 100))
+        self._max_length = _limit(conf.get_int("db.max.outlink.length", 4096))
+        self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
+        self._to_crawldb = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
+
+    def records(self, url: str, parse: Parse, now: int) -> PageOutput:
+        """The records of a page; `now` (ms) is the time that new records carry."""
+        data = parse.data
+        origin = self.links.origin(url)
+        crawl = [*self._signature(url, data, now), *self._metadata(url, data, now)]
+        crawl += self._refresh(url, data, origin, now)
+        kept, targets, adjusted = self._outlinks(url, data, origin, now)
+        crawl += targets
+        if adjusted is not None:
+            crawl.append((url, adjusted))
+        if not parse.is_original:
+            crawl.append((url, _fetched(data, now)))
+        data = ParseData(data.status, data.title, kept, data.content_meta, data.parse_meta)
+        return PageOutput(url, parse.text if self._stores_text else None, data, crawl)
+
+    def _signature(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
+        digest = data.content_meta.first(SIGNATURE_KEY)
+        try:
+            signature = bytes.fromhex(digest or "")
+        except ValueError:
+            log.warning("%s: %s is no signature: %r", url, SIGNATURE_KEY, digest)
+            return
+        if signature:
+            yield url, CrawlDatum(STATUS_SIGNATURE, fetch_time=now, signature=signature)
+
+    def _metadata(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
+        values = [(Text(name), data.parse_meta.first(name)) for name in self._to_crawldb]
+        found = [(name, Text(value)) for name, value in values if value is not None]
+        if found:
+            yield url, CrawlDatum(STATUS_PARSE_META, fetch_time=now, metadata=MapWritable(found))
+
+    def _refresh(self, url: str, data: ParseData, origin: str | None, now: int) -> Iterator[tuple[str, CrawlDatum]]:
+        status = data.status
+        if not (status.is_success and status.minor == SUCCESS_REDIRECT and status.args):
+            return
+        target = self.links.accept(url, status.args[0] or "", origin, SCOPE_FETCHER)
+        if target is None:
+            return
+        datum = CrawlDatum(STATUS_LINKED, fetch_time=now)
+        temporary = int(status.args[1] or 0) < PERMANENT_REFRESH
+        representative = choose_representative(url, target, temporary)
+        if representative != target:
+            datum.metadata = MapWritable([(Text(REPR_URL_KEY), Text(representative))])
+        yield target, datum
+
+    def _outlinks(
+        self, url: str, data: ParseData, origin: str | None, now: int
+    ) -> tuple[list[Outlink], list[tuple[str, CrawlDatum]], CrawlDatum | None]:
+        """The links to keep, a record for each, and what the page itself gets from the scoring filters."""
+        kept: list[Outlink] = []
+        targets: list[tuple[str, CrawlDatum]] = []
+        most = min(self._max_links, len(data.outlinks))
+        for link in data.outlinks:
+            if len(kept) >= most:
+                break
+            target = self._target(url, link.to_url, origin)
+            if target is None:
+                continue
+            datum = CrawlDatum(STATUS_LINKED, self._interval, fetch_time=now)
+            if link.metadata:
+                datum.metadata = link.metadata.copy()
+            self._initial_score(target, datum)
+            targets.append((target, datum))
+            kept.append(Outlink(target, link.anchor, link.metadata))
+        return kept, targets, self._distribute(url, data, targets)
+
+    def _target(self, url: str, target: str, origin: str | None) -> str | None:
+        if self._filtered:
+            return target
+        if len(target) > self._max_length:
+            return None
+        return self.links.accept(url, target, origin)
+
+    def _initial_score(self, url: str, datum: CrawlDatum) -> None:
+        try:
+            self._scoring.initial_score(url, datum)
+        except MinutchError as error:
+            log.warning("%s: no initial score: %s", url, error)
+            datum.score = 0.0
+
+    def _distribute(self, url: str, data: ParseData, targets: list[tuple[str, CrawlDatum]]) -> CrawlDatum | None:
+        try:
+            return self._scoring.distribute_score_to_outlinks(url, data, targets, None, len(data.outlinks))
+        except (MinutchError, UrlError) as error:
+            log.warning("%s: score not distributed: %s", url, error)
+            return None
+
+
+def _limit(value: int) -> int:
+    return _UNBOUNDED if value < 0 else value
+
+
+def _fetched(data: ParseData, now: int) -> CrawlDatum:
+    """The record that makes a page found inside another one a fetched page."""
+    time = data.content_meta.first(FETCH_TIME_KEY) or ""
+    return CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=int(time) if time.isdecimal() else now)

@@ -1,0 +1,164 @@
+"""One fetched page through the parse step: is it to be parsed, its parse, its signature, its records.
+
+Used by the parse job for the pages of a segment and by the fetcher (fetcher.parse) for a page as it comes. Matches
+org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of FetcherThread.output.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.errors import MinutchError
+from minutch.parse.dispatch import ParserNotFound, ParseUtil, failed_result
+from minutch.parse.output import OutputRules, PageOutput
+from minutch.parse.signature import from_conf as signature_from_conf
+from minutch.plugin.chains import ScoringFilters
+from minutch.plugin.points import Parse, ParseResult
+from minutch.records.content import Content
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
+from minutch.records.metadata import FETCH_STATUS_KEY, FETCH_TIME_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import MAJOR_NAMES
+
+log = logging.getLogger(__name__)
+
+TRUNCATED_KEY: Final = "http.content.truncated"
+CONTENT_LENGTH_KEY: Final = "Content-Length"
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+
+SKIPPED_NO_STATUS: Final = "skipped_no_fetch_status"
+SKIPPED_NOT_FETCHED: Final = "skipped_not_fetched"
+SKIPPED_PARSE_FAILED: Final = "skipped_parse_failed"
+SKIPPED_TRUNCATED: Final = "skipped_truncated"
+SKIPPED_NO_PARSER: Final = "skipped_no_parser"
+
+
+@dataclass(slots=True)
+class PageResult:
+    """What became of a page: a counter's name for each document in it, and their records."""
+
+    outcomes: list[str]
+    outputs: list[PageOutput]
+
+
+@dataclass(slots=True)
+class FetchedResult:
+    """What the fetcher learns of a page that it has parsed.
+
+    `signature` goes into the page's CrawlDatum, `failed` asks for the status parse_failed (with
+    parser.delete.failed.parse). `outputs` are the page's records for parse_data, parse_text and crawl_parse.
+    """
+
+    signature: bytes | None
+    failed: bool
+    outputs: list[PageOutput]
+
+
+class PageParser:
+    """The parse step for single pages, as configured."""
+
+    def __init__(self, conf: Configuration, segment_name: str) -> None:
+        self._segment_name = segment_name
+        self._parsers = ParseUtil(conf)
+        self._signature = signature_from_conf(conf)
+        self._scoring = ScoringFilters(conf)
+        self._output = OutputRules(conf, self._scoring)
+        self._fetch_output = OutputRules(conf, self._scoring, filtered=False)
+        self._skips_truncated = conf.get_boolean("parser.skip.truncated", True)
+        self._deletes_failed = conf.get_boolean("parser.delete.failed.parse", False)
+
+    def parse(self, content: Content, now: int) -> PageResult:
+        """The page's records; `now` in ms is the time they carry. A page that is passed over has none."""
+        reason = self._skip(content)
+        if reason:
+            log.debug("%s: %s", content.url, reason)
+            return PageResult([reason], [])
+        try:
+            result = self._parsers.parse(content)
+        except ParserNotFound as error:
+            log.warning("%s: %s", content.url, error)
+            return PageResult([SKIPPED_NO_PARSER], [])
+        return self._records(content, result, now)
+
+    def fail(self, content: Content, reason: str, now: int) -> PageResult:
+        """The records of a page whose parser died or ran out of time."""
+        skipped = self._skip(content)
+        if skipped:
+            return PageResult([skipped], [])
+        return self._records(content, failed_result(content.url, reason), now)
+
+    def parse_fetched(self, content: Content, fetch_time: int) -> FetchedResult:
+        """Parse a page that has just been fetched with success, at `fetch_time` in ms."""
+        result = None
+        if not (self._skips_truncated and is_truncated(content)):
+            try:
+                result = self._parsers.parse(content)
+            except ParserNotFound as error:
+                log.warning("%s: %s", content.url, error)
+        if result is None:
+            return FetchedResult(self._signature.calculate(content, ""), self._deletes_failed, [])
+        return self._fetched(content, result, fetch_time)
+
+    def fail_fetched(self, content: Content, reason: str, fetch_time: int) -> FetchedResult:
+        """The same for a page whose parser died or ran out of time."""
+        return self._fetched(content, failed_result(content.url, reason), fetch_time)
+
+    def _fetched(self, content: Content, result: ParseResult, fetch_time: int) -> FetchedResult:
+        own, failed, outputs = None, False, []
+        for url, parse in result.items():
+            failed = failed or (self._deletes_failed and not parse.data.status.is_success)
+            parse = self._finish(url, content, parse)
+            parse.data.content_meta.set(FETCH_TIME_KEY, str(fetch_time))
+            if url == content.url:
+                own = bytes.fromhex(parse.data.content_meta.first(SIGNATURE_KEY) or "")
+            outputs.append(self._fetch_output.records(url, parse, fetch_time))
+        return FetchedResult(own, failed, outputs)
+
+    def _skip(self, content: Content) -> str:
+        """Why a page is not parsed; empty if it is."""
+        status = content.metadata.first(FETCH_STATUS_KEY)
+        if status is None:
+            return SKIPPED_NO_STATUS
+        code = int(status) if _INTEGER.fullmatch(status) else 0
+        if self._deletes_failed and code == STATUS_PARSE_FAILED:
+            return SKIPPED_PARSE_FAILED
+        if code != STATUS_FETCH_SUCCESS:
+            return SKIPPED_NOT_FETCHED
+        return SKIPPED_TRUNCATED if self._skips_truncated and is_truncated(content) else ""
+
+    def _records(self, content: Content, result: ParseResult, now: int) -> PageResult:
+        outcomes, outputs = [], []
+        for url, parse in result.items():
+            outcomes.append(MAJOR_NAMES[parse.data.status.major])
+            outputs.append(self._output.records(url, self._finish(url, content, parse), now))
+        return PageResult(outcomes, outputs)
+
+    def _finish(self, url: str, content: Content, parse: Parse) -> Parse:
+        """Segment name, signature and score into the content metadata; a failed parse is emptied before."""
+        status = parse.data.status
+        if not status.is_success:
+            log.warning("%s: not parsed: %s", url, status)
+            parse = Parse("", ParseData(status), parse.is_original)
+        metadata = parse.data.content_meta
+        metadata.set(SEGMENT_NAME_KEY, self._segment_name)
+        metadata.set(SIGNATURE_KEY, self._signature.calculate(content, parse.text).hex())
+        try:
+            self._scoring.pass_score_after_parsing(url, content, parse)
+        except MinutchError as error:
+            log.warning("%s: score not passed on: %s", url, error)
+        return parse
+
+
+def is_truncated(content: Content) -> bool:
+    """Whether the content is cut off: the protocol's mark if there is one, else by the Content-Length header."""
+    mark = content.metadata.first(TRUNCATED_KEY)
+    if mark is not None:
+        return mark == "true"
+    length = (content.metadata.first(CONTENT_LENGTH_KEY) or "").strip()
+    if not _INTEGER.fullmatch(length):
+        return False
+    return int(length) > len(content.content)

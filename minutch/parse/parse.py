@@ -1,0 +1,106 @@
+"""`minutch parse`: the fetched pages of a segment → crawl_parse, parse_data, parse_text.
+
+    content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of the URL
+
+Pages are parsed in processes of their own (minutch.parse.worker) and written in the order of their URLs, as they come.
+Pages found inside other pages (a feed's entries) are put in their places at the end. Matches
+org.apache.nutch.parse.ParseSegment; a segment that has been parsed is left as it is, with a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.errors import UsageError
+from minutch.job import Counters, JobContext
+from minutch.parse.segmentparts import PartWriters
+from minutch.parse.segmenttask import PackedPage, SegmentTask
+from minutch.parse.worker import WorkerPool, default_workers
+from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = "ParseSegment segment [-noFilter] [-noNormalize]"
+_SWITCHES: Final = {"-nofilter": "parse.filter.urls", "-nonormalize": "parse.normalize.urls"}
+
+REPEATED: Final = "left_out_same_url"
+"""Counts documents of a URL that had one already (a page fetched twice, through redirects)."""
+TIMEOUT: Final = 30
+"""Seconds for a page where the configuration says nothing."""
+MEMORY: Final = 1024
+"""MiB that a worker may take where the configuration says nothing."""
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command; flags in any case, unknown words are passed over as in Nutch."""
+    if not args:
+        error = UsageError(f"Usage: {USAGE}")
+        error.exit_code = 255
+        raise error
+    off = {_SWITCHES[arg.lower()]: "false" for arg in args[1:] if arg.lower() in _SWITCHES}
+    conf = context.conf.with_values(off).freeze() if off else context.conf
+    segment = Segment(Path(args[0]))
+    if segment.has(CRAWL_PARSE):
+        log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
+        return 0
+    with context.progress("parse") as progress:
+        counters = parse_segment(segment, conf, context.clock, progress.advance)
+    context.report("ParseSegment", counters)
+    return 0
+
+
+def parse_segment(
+    segment: Segment, conf: Configuration, clock: Clock, advance: Callable[[int], None] | None = None
+) -> Counters:
+    """Parse a segment's content. Every page counts once under `pages`; outcomes are counted by document.
+
+    Raises StoreError if there is no content or the segment has been parsed.
+    """
+    counters = Counters()
+    make_task = partial(SegmentTask, conf, segment.name, clock.now())
+    stores_text = conf.get_boolean("parser.store.text", True)
+    folders = [PARSE_DATA, PARSE_TEXT, CRAWL_PARSE] if stores_text else [PARSE_DATA, CRAWL_PARSE]
+    values = _contents(segment)
+    with segment.writing(folders) as directory, ExitStack() as stack:
+        writers = stack.enter_context(PartWriters(directory, conf, stores_text=stores_text))
+        pool = stack.enter_context(worker_pool(make_task, conf))
+        for packed in pool.map(values):
+            counters.add("pages")
+            for outcome in packed.outcomes:
+                counters.add(outcome)
+            _write(packed, writers, counters)
+            if advance is not None:
+                advance(1)
+        counters.add(REPEATED, writers.finish())
+    return counters
+
+
+def _write(page: PackedPage, writers: PartWriters, counters: Counters) -> None:
+    """Write the documents of a page: its own, and those found inside it."""
+    for document in page.documents:
+        if document.is_extra:
+            writers.keep(document)
+        elif not writers.write(document):
+            counters.add(REPEATED)
+
+
+def _contents(segment: Segment) -> Iterator[bytes]:
+    """The serialized Content of all pages, in the order of their URLs."""
+    return (value for _, value in segment.raw_sorted(CONTENT))
+
+
+def worker_pool(make_task: Callable[[], SegmentTask], conf: Configuration) -> WorkerPool[PackedPage]:
+    """Workers as configured: parser.workers, parser.timeout, parser.worker.memory (MiB)."""
+    return WorkerPool(
+        make_task,
+        workers=conf.get_int("parser.workers", 0) or default_workers(),
+        timeout=conf.get_int("parser.timeout", TIMEOUT),
+        memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
+    )

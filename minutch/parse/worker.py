@@ -1,0 +1,266 @@
+"""Work on untrusted input in processes of its own: what hangs, crashes or eats memory takes nothing else along.
+
+A `WorkerPool` is a few processes that run a task on one item after the other. Items go out in batches; each worker
+notes the item it is at in shared memory, so that the parent knows the culprit when it has to kill the worker (or finds
+it dead): that item gets `task.fail(item, reason)` for a result, the rest of its batch goes to a fresh worker.
+
+Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library that doesn't come
+back is ended by the parent soon after. `memory` bytes are what a worker may take on top of what it begins with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import resource
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from multiprocessing.sharedctypes import RawValue
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
+
+from minutch.parse.dispatch import ParseTimeout
+
+log = logging.getLogger(__name__)
+
+BATCH_ITEMS: Final = 64
+BATCH_BYTES: Final = 1 << 20
+GRACE: Final = 2.0
+"""Seconds that a worker has to answer after its alarm."""
+_POLL: Final = 0.5
+_AHEAD: Final = 4
+"""Batches for each worker that may be taken before the first of them is done."""
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Task(Protocol[R_co]):
+    """What workers do. `run` works in a worker, `fail` in the parent."""
+
+    def run(self, item: bytes) -> R_co:
+        """The result for an item; may raise ParseTimeout (from the alarm) and MemoryError."""
+
+    def fail(self, item: bytes, reason: str) -> R_co:
+        """The result for an item on which the task could not be brought to an end."""
+
+
+@dataclass(slots=True)
+class _Batch(Generic[R]):
+    number: int
+    items: list[bytes]
+    results: list[R | None] = field(default_factory=list)
+
+
+class _Worker(Generic[R]):
+    """One process, and the batch that it has in hand."""
+
+    def __init__(self, make_task: Callable[[], Task[R]], timeout: float, memory: int) -> None:
+        # A copy of this process is made in a moment and needs no imports, but it is safe with one thread only.
+        context: Any = multiprocessing.get_context("fork" if threading.active_count() == 1 else "spawn")
+        self.connection, theirs = context.Pipe()
+        self.at: Any = RawValue("q", 0)
+        self.batch: _Batch[R] | None = None
+        self.seen = -1
+        self.since = 0.0
+        self.process = context.Process(
+            target=_serve, args=(theirs, make_task, self.at, timeout, memory), daemon=True, name="parse-worker"
+        )
+        self.process.start()
+        theirs.close()
+
+    def send(self, batch: _Batch[R]) -> None:
+        self.batch, self.seen, self.since = batch, -1, time.monotonic()
+        self.at.value = 0
+        self.connection.send([item for item, result in zip(batch.items, batch.results, strict=True) if result is None])
+
+    def is_stuck(self, timeout: float) -> bool:
+        """Whether the worker has been at one item for longer than it may."""
+        if self.at.value != self.seen:
+            self.seen, self.since = self.at.value, time.monotonic()
+        return time.monotonic() - self.since > timeout + GRACE
+
+    def stop(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+def _serve(connection: Connection, make_task: Callable[[], Task[R]], at: Any, timeout: float, memory: int) -> None:
+    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, _alarm)
+    _limit_memory(memory)
+    task = make_task()
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            answers = []
+            for number, item in enumerate(connection.recv()):
+                at.value = number
+                answers.append(_attempt(task, item, timeout))
+            connection.send(answers)
+
+
+def _attempt(task: Task[R], item: bytes, timeout: float) -> tuple[R | None, str]:
+    try:
+        if timeout > 0:
+            signal.setitimer(signal.ITIMER_REAL, timeout)
+        try:
+            return task.run(item), ""
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except ParseTimeout:
+        return None, _too_long(timeout)
+    except MemoryError:
+        return None, "out of memory"
+
+
+def _alarm(number: int, frame: FrameType | None) -> None:
+    raise ParseTimeout
+
+
+def _too_long(timeout: float) -> str:
+    return f"not done within {timeout:g} s (parser.timeout)"
+
+
+def _limit_memory(memory: int) -> None:
+    """Allow `memory` bytes more than are in use; where the system does not know such limits there is none."""
+    if memory <= 0:
+        return
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_DATA, (used + memory, resource.RLIM_INFINITY))
+
+
+class WorkerPool(Generic[R]):
+    """Runs a task in `workers` processes. `make_task` is called in each of them, and once here for `Task.fail`."""
+
+    def __init__(self, make_task: Callable[[], Task[R]], *, workers: int, timeout: float, memory: int) -> None:
+        self._make_task = make_task
+        self._task = make_task()
+        self._timeout = timeout
+        self._memory = memory
+        self._most = max(1, workers)
+        self._idle: list[_Worker[R]] = []
+        self._busy: dict[Any, _Worker[R]] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in (*self._idle, *self._busy.values()):
+            worker.stop()
+        self._idle.clear()
+        self._busy.clear()
+
+    def run(self, item: bytes) -> R:
+        """The result for one item; several threads may call this at the same time."""
+        with self._lock:
+            worker = self._idle.pop() if self._idle else self._start()
+        batch: _Batch[R] = _Batch(0, [item], [None])
+        worker.send(batch)
+        while not worker.connection.poll(_POLL):
+            if self._is_stuck(worker):
+                break
+        self._receive(worker, batch)
+        with self._lock:
+            if worker.process.is_alive():
+                self._idle.append(worker)
+        result = batch.results[0]
+        return self._task.fail(item, "the parser did not answer") if result is None else result
+
+    def map(self, items: Iterable[bytes]) -> Iterator[R]:
+        """The results in the order of the items. Items are taken a few batches ahead of the results."""
+        waiting: Iterator[_Batch[R]] = _batches(items)
+        ready: deque[_Batch[R]] = deque()
+        done: dict[int, _Batch[R]] = {}
+        expected = 0
+        while True:
+            room = self._most * _AHEAD - len(ready) - len(self._busy) - len(done)
+            ready.extend(islice(waiting, max(0, room)))
+            self._hand_out(ready)
+            if not self._busy and not ready and not done:
+                return
+            for batch in self._collect() if self._busy else ():
+                if None in batch.results:
+                    ready.appendleft(batch)
+                else:
+                    done[batch.number] = batch
+            while expected in done:
+                yield from done.pop(expected).results  # type: ignore[misc]  # no None among them
+                expected += 1
+
+    def _start(self) -> _Worker[R]:
+        return _Worker(self._make_task, self._timeout, self._memory)
+
+    def _hand_out(self, ready: deque[_Batch[R]]) -> None:
+        while ready and len(self._busy) < self._most:
+            worker = self._idle.pop() if self._idle else self._start()
+            worker.send(ready.popleft())
+            self._busy[worker.connection] = worker
+
+    def _collect(self) -> list[_Batch[R]]:
+        """The batches that workers have answered, or died on; waits until there is news, half a second at most."""
+        answered = [self._busy[connection] for connection in wait(list(self._busy), timeout=_POLL)]
+        stuck = [worker for worker in self._busy.values() if worker not in answered and self._is_stuck(worker)]
+        batches = []
+        for worker in (*answered, *stuck):
+            batch = worker.batch
+            assert batch is not None
+            del self._busy[worker.connection]
+            self._receive(worker, batch)
+            if worker.process.is_alive():
+                self._idle.append(worker)
+            batches.append(batch)
+        return batches
+
+    def _is_stuck(self, worker: _Worker[R]) -> bool:
+        return self._timeout > 0 and worker.is_stuck(self._timeout)
+
+    def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
+        """Fill in what the worker has answered; if it does not answer, end it and fail the item that it was at."""
+        missing = [index for index, result in enumerate(batch.results) if result is None]
+        try:
+            answers = worker.connection.recv() if worker.connection.poll() else None
+        except (EOFError, OSError):
+            answers = None
+        if answers is None:
+            culprit = missing[worker.at.value]
+            reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
+            worker.stop()
+            log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
+            batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
+            return
+        for index, (result, reason) in zip(missing, answers, strict=True):
+            batch.results[index] = self._task.fail(batch.items[index], reason) if reason else result
+
+
+def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
+    number, batch, size = 0, [], 0
+    for item in items:
+        batch.append(item)
+        size += len(item)
+        if len(batch) >= BATCH_ITEMS or size >= BATCH_BYTES:
+            yield _Batch(number, batch, [None] * len(batch))
+            number, batch, size = number + 1, [], 0
+    if batch:
+        yield _Batch(number, batch, [None] * len(batch))
+
+
+def default_workers() -> int:
+    """As many workers as there are processors for this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

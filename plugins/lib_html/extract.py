@@ -1,0 +1,238 @@
+r"""Text, title and links of an HTML tree, as Nutch's DOMContentUtils takes them from its own.
+
+One walk over the tree collects everything:
+
+    text     every text node but those of script and style (the title's included), blanks folded, joined by a blank;
+             by a line end where a node is one of parser.html.line.separators or follows one, and where a text node
+             is nothing but blanks
+    title    the text of the first title before the body
+    links    the elements of `link_attributes`, with the text inside for an anchor, else the alternative texts of its
+             images; elements with rel=nofollow, method=post or (a, form) without anything inside are left out
+
+Blanks are Java's `\s`; a no-break space is text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+
+from minutch.conf import Configuration
+
+BLANKS: Final = " \t\n\x0b\f\r"
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
+"""What java.lang.String.trim takes off."""
+
+_NODE: Final = "\ufdd0"
+"""Between the texts of two nodes."""
+_BREAK: Final = "\ufdd1"
+"""A line end."""
+_BREAK_BYTES: Final = _BREAK.encode()
+_BLANK_TEXT: Final = _BREAK + " "
+"""In the place of a text node that is nothing but blanks: a line end, too."""
+_MARKS: Final = str.maketrans("", "", _NODE + _BREAK)
+_NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
+
+LINK_ATTRIBUTES: Final[Mapping[str, str]] = {
+    "a": "href",
+    "area": "href",
+    "form": "action",
+    "frame": "src",
+    "iframe": "src",
+    "script": "src",
+    "link": "href",
+    "img": "src",
+    "source": "src",
+}
+"""Element → attribute that holds a link (LinkParams)."""
+RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
+"""Element → the name it goes by in a tree of `build_tree` when it has content."""
+_ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
+_FILLED_IFRAME: Final = re.compile(
+    r"<(?:iframe|IFRAME)\b([^>]*)>(?!\s*</)([^<]*(?:<(?!/iframe|/IFRAME)[^<]*)*)</(?:iframe|IFRAME)\s*>"
+)
+_TEMPLATE: Final = re.compile(r"<(/?)template\b", re.IGNORECASE)
+_NEEDS_CONTENT: Final = frozenset(("a", "form"))
+_SILENT: Final = frozenset(("script", "style"))
+
+
+@dataclass(slots=True)
+class Link:
+    """A link as it stands in the page: target not resolved, anchor text, name of the element."""
+
+    target: str
+    anchor: str
+    element: str
+
+
+@dataclass(slots=True)
+class Page:
+    """What the walk found."""
+
+    text: str = ""
+    title: str = ""
+    base: str | None = None
+    links: list[Link] = field(default_factory=list)
+    metas: list[Mapping[str, str | None]] = field(default_factory=list)
+    """Attributes of the meta elements before the body."""
+    bases: list[Mapping[str, str | None]] = field(default_factory=list)
+    """Attributes of the base elements before the body."""
+
+
+class Extractor:
+    """Walks trees by the configured rules; has no state of a page."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.link_attributes = link_attributes(conf)
+        self.separators = frozenset(conf.get_trimmed_strings("parser.html.line.separators"))
+        names = {"base", "body", "meta", "title", *_SILENT, *self.link_attributes}
+        self.interesting = frozenset(names | self.separators)
+
+    def extract(self, document: LexborHTMLParser) -> Page:
+        """Everything about a page."""
+        walk = _Walk(self)
+        if document.root is not None:
+            walk.run(document.root)
+        return walk.page()
+
+
+def link_attributes(conf: Configuration) -> dict[str, str]:
+    """The elements whose links count: parser.html.form.use_action, parser.html.outlinks.ignore_tags."""
+    attributes = dict(LINK_ATTRIBUTES)
+    use_action = conf.get_boolean("parser.html.form.use_action", True)
+    forced = use_action and conf.get("parser.html.form.use_action") is not None
+    if not use_action:
+        del attributes["form"]
+    for name in conf.get_strings("parser.html.outlinks.ignore_tags"):
+        if not (forced and name == "form"):
+            attributes.pop(name, None)
+    return attributes | {RENAMED[name]: attributes[name] for name in RENAMED if name in attributes}
+
+
+class _Walk:
+    """One walk over one tree."""
+
+    def __init__(self, rules: Extractor) -> None:
+        self.rules = rules
+        self.pieces: list[str] = []
+        self.found: list[tuple[LexborNode, str, int]] = []
+        """Link elements with the number of pieces before them."""
+        self.head = Page()
+        self.title: LexborNode | None = None
+        self.in_head = True
+
+    def run(self, root: LexborNode) -> None:
+        """Collect pieces of text, link elements, and what stands in the head."""
+        interesting, separators, attributes = self.rules.interesting, self.rules.separators, self.rules.link_attributes
+        add, found = self.pieces.append, self.found
+        after_block: set[int] = set()
+        silent = False
+        for node in root.traverse(include_text=True):
+            if after_block and node.mem_id in after_block:
+                add(_BREAK)
+            tag = node.tag
+            if tag == "-text":
+                text = node.text_content or ""
+                add("" if silent else text if text.strip(BLANKS) else _BLANK_TEXT)
+                silent = False
+            elif tag in interesting:
+                if tag in separators:
+                    add(_BREAK)
+                    following = node.next
+                    if following is not None:
+                        after_block.add(following.mem_id)
+                if tag in attributes:
+                    found.append((node, tag, len(self.pieces)))
+                if tag in _SILENT:
+                    silent = node.first_child is not None
+                elif self.in_head:
+                    self._head_element(tag, node)
+
+    def _head_element(self, tag: str, node: LexborNode) -> None:
+        if tag == "body":
+            self.in_head = False
+        elif tag == "meta":
+            self.head.metas.append(node.attributes)
+        elif tag == "base":
+            self.head.bases.append(node.attributes)
+        elif tag == "title" and self.title is None:
+            self.title = node
+
+    def page(self) -> Page:
+        """The page, from what `run` collected."""
+        page = self.head
+        page.text = fold(self.pieces)
+        page.title = fold([self.title.text()]).strip(_TRIMMED) if self.title is not None else ""
+        page.base = next((base["href"] or "" for base in page.bases if "href" in base), None)
+        page.links = list(self._links())
+        return page
+
+    def _links(self) -> Iterator[Link]:
+        attributes = self.rules.link_attributes
+        for node, tag, start in self.found:
+            values = node.attributes
+            name = attributes[tag]
+            if name not in values or (tag in _NEEDS_CONTENT and node.first_child is None):
+                continue
+            if "rel" in values and _NOFOLLOW.search(values["rel"] or ""):
+                continue
+            if "method" in values and (values["method"] or "").lower() == "post":
+                continue
+            yield Link(values[name] or "", self._anchor(node, tag, start), _ORIGINAL.get(tag, tag))
+
+    def _anchor(self, node: LexborNode, tag: str, start: int) -> str:
+        """The text inside a link element; else what its images say."""
+        if node.first_child is None:
+            return (node.attributes.get("alt") or "").strip(_TRIMMED) if tag == "img" else ""
+        inside = node.text(separator=_NODE)
+        text = self._text_of(start, inside.count(_NODE) + 1) if inside and tag not in _SILENT else ""
+        return text or " ".join(_alternatives(node)).strip(_TRIMMED)
+
+    def _text_of(self, start: int, count: int) -> str:
+        """The folded pieces from `start` on, up to the text node number `count`."""
+        pieces, end = self.pieces, start
+        while count and end < len(pieces):
+            count -= pieces[end] != _BREAK
+            end += 1
+        return fold(pieces[start:end]).strip(_TRIMMED)
+
+
+def _alternatives(node: LexborNode) -> Iterator[str]:
+    """Alternative texts of the images in a link, and its text nodes (which are blank, or a script's)."""
+    for inner in node.traverse(include_text=True):
+        text = inner.text_content if inner.tag == "-text" else None
+        if inner.tag == "img":
+            alternative = inner.attributes.get("alt") or ""
+            text = alternative if alternative.strip(_TRIMMED) else None
+        if text:
+            yield text
+
+
+def fold(pieces: Sequence[str]) -> str:
+    """Blanks folded to one, the texts joined by it; line ends where there are breaks, none at the start."""
+    # bytes.split knows the same blanks as Java's \s; str.split would take no-break spaces too.
+    words = " ".join(pieces).encode("utf-8", "surrogatepass").split()
+    if _BREAK_BYTES not in words:
+        return b" ".join(words).decode("utf-8", "surrogatepass")
+    ended = words[-1] == _BREAK_BYTES
+    lines = [line.strip() for line in b" ".join(words).split(_BREAK_BYTES)]
+    text = b"\n".join([line for line in lines if line]).decode("utf-8", "surrogatepass")
+    return text + "\n" if ended and text else text
+
+
+def build_tree(text: str) -> LexborHTMLParser:
+    """The tree of a page, as browsers build it; but the content of iframe and template is markup like any other.
+
+    That is how Nutch's parser takes it. The noncharacters that this module needs for marks are dropped.
+    """
+    if _NODE in text or _BREAK in text:
+        text = text.translate(_MARKS)
+    if "<iframe" in text or "<IFRAME" in text:
+        text = _FILLED_IFRAME.sub(r"<x-iframe\1>\2</x-iframe>", text)
+    if "<template" in text or "<TEMPLATE" in text:
+        text = _TEMPLATE.sub(r"<\1x-template", text)
+    return LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS)

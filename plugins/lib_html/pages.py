@@ -1,0 +1,131 @@
+"""From the content of an HTML page to its parse: charset, tree, meta tags, text, links, parse filters.
+
+Used by parse-html, and by parse-tika for HTML that no other parser takes. Matched: HtmlParser.getParse.
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from functools import cached_property
+
+from minutch.conf import Configuration
+from minutch.errors import UrlError
+from minutch.formats.writables import MapWritable, Text
+from minutch.parse.charset import CharsetDetector
+from minutch.plugin.chains import HtmlParseFilters
+from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
+from minutch.records import parsestatus
+from minutch.records.content import Content
+from minutch.records.links import Outlink
+from minutch.records.metadata import (
+    CACHING_FORBIDDEN_CONTENT,
+    CACHING_FORBIDDEN_KEY,
+    CHAR_ENCODING_FOR_CONVERSION_KEY,
+    CONTENT_TYPE_KEY,
+    ORIGINAL_CHAR_ENCODING_KEY,
+    Metadata,
+)
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import ParseStatus
+from minutch.urls.parts import parse as parse_url
+from minutch.urls.resolve import Resolver
+
+from .extract import Extractor, Link, Page, build_tree
+from .metatags import apply_robots_header, read_metatags
+
+
+class HtmlPages:
+    """Parses HTML pages as configured."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._conf = conf
+        self._charsets = CharsetDetector(conf)
+        self._extractor = Extractor(conf)
+        self._caching_policy = conf.get("parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT)
+        self._node_name_key = conf.get("parser.html.outlinks.htmlnode_metadata_name") or ""
+        self._agent = (conf.get("http.agent.name") or "").lower()
+        self._obeys_header = conf.get_boolean("parser.x.robots.tag", True)
+
+    @cached_property
+    def _filters(self) -> HtmlParseFilters:
+        return HtmlParseFilters(self._conf)
+
+    def parse(self, content: Content) -> ParseResult:
+        """The parse of a page."""
+        try:
+            base = parse_url(content.base)
+        except UrlError as error:
+            return failed(content.url, error)
+        header = content.metadata.first(CONTENT_TYPE_KEY)
+        tld = base.host.rpartition(".")[2]
+        charset = self._charsets.detect(content.content, header, content.content_type, tld)
+        document = build_tree(charset.decode(content.content))
+        page = self._extractor.extract(document)
+        tags = read_metatags(page.metas, page.bases, content.base)
+        if self._obeys_header:
+            for value in content.metadata.get("X-Robots-Tag", ()):
+                apply_robots_header(tags, value, self._agent)
+
+        metadata = Metadata()
+        metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
+        metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
+        metadata.add_all(tags.general_tags)
+        data = ParseData(
+            status=_status(tags),
+            title="" if tags.no_index else page.title,
+            outlinks=[] if tags.no_follow else self._outlinks(page, content.base),
+            content_meta=content.metadata,
+            parse_meta=metadata,
+        )
+        parse = Parse("" if tags.no_index else _text(page, content.content), data)
+        result = self._filters.filter(content, ParseResult.of(content.url, parse), tags, document)
+        if tags.no_cache:
+            for parse in result.values():
+                parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
+        return result
+
+    def _outlinks(self, page: Page, base: str) -> list[Outlink]:
+        """The links of a page made absolute; what is no URL (or has a scheme Nutch does not know) is left out."""
+        resolver = _resolver(base, page.base)
+        outlinks = []
+        for link in page.links:
+            try:
+                url = resolver.resolve(link.target)
+            except UrlError:
+                continue
+            outlinks.append(Outlink(url, link.anchor, self._link_metadata(link)))
+        return outlinks
+
+    def _link_metadata(self, link: Link) -> MapWritable | None:
+        """The name of the link's element, if parser.html.outlinks.htmlnode_metadata_name says under which key."""
+        return MapWritable([(Text(self._node_name_key), Text(link.element))]) if self._node_name_key else None
+
+
+def _text(page: Page, data: bytes) -> str:
+    """The page's text; a byte order mark of UTF-8 is a line of its own in it, as in Nutch's (not so one of UTF-16)."""
+    return f"\ufeff\n{page.text}" if data.startswith(BOM_UTF8) else page.text
+
+
+def _resolver(url: str, href: str | None) -> Resolver:
+    """Resolves against the page's base element; against its URL if there is none that is a URL."""
+    resolver = Resolver(url)
+    if href is None:
+        return resolver
+    try:
+        return Resolver(resolver.resolve(href))
+    except UrlError:
+        return resolver
+
+
+def _status(tags: HTMLMetaTags) -> ParseStatus:
+    status = ParseStatus(parsestatus.SUCCESS)
+    if tags.refresh:
+        status.minor = parsestatus.SUCCESS_REDIRECT
+        status.args = [tags.refresh_href, str(tags.refresh_time)]
+    return status
+
+
+def failed(url: str, error: Exception) -> ParseResult:
+    """The parse of a page that could not be parsed (ParseStatus.getEmptyParseResult)."""
+    status = ParseStatus.failed(parsestatus.FAILED_EXCEPTION, str(error))
+    return ParseResult.of(url, Parse("", ParseData(status=status)))

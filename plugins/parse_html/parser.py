@@ -1,0 +1,27 @@
+"""parse-html: pages as browsers read them (selectolax, Lexbor), stored as Nutch stores them.
+
+Matched: org.apache.nutch.parse.html.HtmlParser. noindex leaves text and title empty, nofollow the links; a meta
+refresh makes the status a redirect; noarchive (or Pragma: no-cache) sets caching.forbidden for the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minutch.conf import Configuration
+from minutch.plugin.points import Parser, ParseResult
+from minutch.records.content import Content
+
+from ..lib_html.pages import HtmlPages
+
+
+class HtmlParser(Parser):
+    """The parser; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._pages = HtmlPages(conf)
+
+    def get_parse(self, content: Content) -> ParseResult:
+        """One document under the content's URL; a base URL that is none is a failure."""
+        return self._pages.parse(content)

@@ -1,0 +1,43 @@
+"""parse-metatags: meta tags of HTML pages as parse metadata, `metatag.NAME`, where index-metadata finds them.
+
+`metatags.names` lists the names (of name= and http-equiv= alike), `*` or nothing means all.
+Matched: org.apache.nutch.parse.metatags.MetaTagsParser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from minutch.conf import Configuration
+from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
+from minutch.records.content import Content
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+PREFIX = "metatag."
+
+
+class MetaTagsParser(HtmlParseFilter):
+    """The filter; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self.names = {name.lower() for name in conf.get_strings("metatags.names", ["*"])}
+
+    def filter(
+        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+    ) -> ParseResult:
+        metadata = result[content.url].data.parse_meta
+        for name, values in metatags.general_tags.items():
+            if self._is_wanted(name):
+                for value in values:
+                    metadata.add(PREFIX + name, value)
+        for name, value in metatags.http_equiv_tags.items():
+            if self._is_wanted(name):
+                metadata.add(PREFIX + name, value)
+        return result
+
+    def _is_wanted(self, name: str) -> bool:
+        return "*" in self.names or name in self.names

@@ -1,0 +1,41 @@
+"""parse-text: plain text as it is; the URLs that stand in it are its links. There is no title.
+
+Nutch had this plugin until 1.3 and leaves plain text to parse-tika today; `minutch` keeps it under its old id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minutch.conf import Configuration
+from minutch.parse.charset import CharsetDetector
+from minutch.parse.textlinks import text_outlinks
+from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.records.content import Content
+from minutch.records.metadata import (
+    CHAR_ENCODING_FOR_CONVERSION_KEY,
+    CONTENT_TYPE_KEY,
+    ORIGINAL_CHAR_ENCODING_KEY,
+    Metadata,
+)
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import SUCCESS, ParseStatus
+
+
+class TextParser(Parser):
+    """The parser; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._charsets = CharsetDetector(conf)
+
+    def get_parse(self, content: Content) -> ParseResult:
+        """One document, always a success."""
+        header = content.metadata.first(CONTENT_TYPE_KEY)
+        charset = self._charsets.detect(content.content, header, content.content_type)
+        text = charset.decode(content.content)
+        metadata = Metadata()
+        metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
+        metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
+        data = ParseData(ParseStatus(SUCCESS), "", text_outlinks(text), content.metadata, metadata)
+        return ParseResult.of(content.url, Parse(text, data))

@@ -1,0 +1,138 @@
+"""The parse step of every golden crawl, from Nutch's own content: parse_data, parse_text, crawl_parse record by record.
+
+Times taken from the clock are set to 0 on both sides. Texts are compared after folding of blanks, and as they are.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from minutch.clock import FakeClock
+from minutch.conf import Configuration
+from minutch.parse.parse import REPEATED, parse_segment
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.parsedata import ParseData
+from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from tests.support.golden import GOLDEN, needs_golden
+
+pytestmark = needs_golden
+
+# Nutch's default plugins, as far as the build that made the files had them.
+DEFAULT_PLUGINS = (
+    "protocol-http|urlfilter-regex|parse-html|index-(basic|anchor)|scoring-opic|urlnormalizer-(pass|regex|basic)"
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One golden crawl: where it lies, its configuration folder, what else it was started with."""
+
+    name: str
+    conf: str
+    reduces: int
+    plugins: str | None = DEFAULT_PLUGINS
+
+    def segments(self) -> list[Path]:
+        return sorted((GOLDEN / self.name / "crawl" / "segments").iterdir())
+
+    def configuration(self, **extra: str) -> Configuration:
+        overrides = {"mapreduce.job.reduces": str(self.reduces)} | extra
+        if self.plugins:
+            overrides["plugin.includes"] = self.plugins
+        return Configuration.load([GOLDEN / self.conf], overrides=overrides)
+
+
+RUNS = (
+    Run("crawl-small/run-default-r2", "crawl-small/conf-default", 2),
+    Run("crawl-small/run-default-r1", "crawl-small/conf-default", 1),
+    Run("crawl-small/run-rich-r2", "crawl-small/conf-rich", 2, None),
+    Run("crawl-small-adaptive/run-r2", "crawl-small-adaptive/conf", 2),
+    Run("nutch-1.20", "nutch-1.20/conf", 2),
+)
+STEPS = [
+    pytest.param(run, number, id=f"{run.name}-{number}")
+    for run in RUNS
+    for number in range(len(run.segments()) if GOLDEN.is_dir() else 0)
+]
+
+# Pages whose texts differ by design: path of the URL → why.
+OTHER_TEXT = {
+    "/wrongtype.html": "binary data sent as HTML: browsers drop NULs from text, NekoHTML keeps them",
+}
+
+
+def parsed(run: Run, number: int, folder: Path, **extra: str) -> tuple[Segment, Segment, Counter[str]]:
+    """Nutch's segment, ours made from its content, and our counters."""
+    golden = Segment(run.segments()[number])
+    ours = Segment(folder / golden.name)
+    shutil.copytree(golden.path / CONTENT, ours.path / CONTENT)
+    counters = parse_segment(ours, run.configuration(**extra).freeze(), FakeClock(0))
+    return golden, ours, Counter(counters)
+
+
+def by_url(segment: Segment, folder: str) -> dict[str, list[Any]]:
+    result: dict[str, list[Any]] = {}
+    for url, value in segment.records(folder):
+        result.setdefault(url, []).append(value)
+    return result
+
+
+def data_fields(data: ParseData) -> dict[str, Any]:
+    return {
+        "status": (data.status.major, data.status.minor, data.status.args),
+        "title": data.title,
+        "outlinks": [(link.to_url, link.anchor, link.metadata) for link in data.outlinks],
+        "content metadata": dict(data.content_meta),
+        "parse metadata": dict(data.parse_meta),
+    }
+
+
+def crawl_fields(segment: Segment) -> Counter[tuple[str, bytes]]:
+    found: Counter[tuple[str, bytes]] = Counter()
+    for url, datum in segment.records(CRAWL_PARSE):
+        assert isinstance(datum, CrawlDatum)
+        datum.fetch_time = 0
+        found[url, datum.to_bytes()] += 1
+    return found
+
+
+@pytest.mark.parametrize(("run", "number"), STEPS)
+def test_parse_step(run: Run, number: int, tmp_path: Path) -> None:
+    golden, ours, counters = parsed(run, number, tmp_path, **{"parser.character.encoding.detect": "false"})
+
+    expected, found = by_url(golden, PARSE_DATA), by_url(ours, PARSE_DATA)
+    assert found.keys() == expected.keys()
+    different = {}
+    for url, values in expected.items():
+        want, have = data_fields(values[0]), data_fields(found[url][0])
+        different |= {(url, name): (have[name], want[name]) for name in want if have[name] != want[name]}
+    assert different == {}
+
+    texts, our_texts = by_url(golden, PARSE_TEXT), by_url(ours, PARSE_TEXT)
+    pairs = {url: (our_texts[url][0].text, texts[url][0].text) for url in texts}
+    folded = {url: pair for url, pair in pairs.items() if urlsplit(url).path not in OTHER_TEXT}
+    assert {url: pair for url, pair in folded.items() if pair[0].split() != pair[1].split()} == {}
+    assert {url: pair for url, pair in folded.items() if pair[0] != pair[1]} == {}
+
+    assert crawl_fields(ours) == crawl_fields(golden)
+    assert counters["pages"] == sum(1 for _ in golden.records(CONTENT))
+    outcomes = sum(count for name, count in counters.items() if name not in ("pages", REPEATED))
+    assert outcomes == counters["pages"]
+    assert counters["success"] == len(found) + counters[REPEATED]
+
+
+@pytest.mark.parametrize(("run", "number"), STEPS)
+def test_part_files_are_nutchs(run: Run, number: int, tmp_path: Path) -> None:
+    golden, ours, _ = parsed(run, number, tmp_path)
+    for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE):
+        names = sorted(path.relative_to(ours.path).as_posix() for path in (ours.path / folder).rglob("*"))
+        expected = sorted(path.relative_to(golden.path).as_posix() for path in (golden.path / folder).rglob("*"))
+        assert names == expected
+        assert [url for url, _ in ours.records(folder)] == [url for url, _ in golden.records(folder)]
