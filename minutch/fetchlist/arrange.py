@@ -18,6 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from minutch.formats.columns import kernels_loaded
+from minutch.formats.javahash import text_hash
 from minutch.formats.javaio import encode_vlong
 from minutch.tables.hadooporder import map_order, merge_order
 
@@ -29,6 +31,7 @@ _FLOAT: Final = 4
 _GENERATE_TIME: Final = 16  # bytes of `_ngt_` in a map with other entries
 _LONE_GENERATE_TIME: Final = 21  # and of a map of its own
 _END_OF_OUTPUT: Final = 2
+_BULK: Final = 50_000  # URLs from which loading the kernels pays
 
 
 def shuffle_order(keys: Ints, tasks: Sequence[int], parts: Ints, reducers: int, sizes: Ints) -> list[Ints]:
@@ -88,16 +91,16 @@ def _vint_sizes(values: NDArray[np.int64]) -> Ints:
 
 def url_hashes(keys: pl.Series) -> Ints:
     """The hash code of each URL (Binary) that a fetch list is sorted by."""
-    serialized = [encode_vlong(len(key)) + key for key in keys]
-    lengths = np.fromiter(map(len, serialized), dtype=np.int64, count=len(serialized))
-    data = np.frombuffer(b"".join(serialized), dtype=np.int8)
-    longest_first = np.argsort(-lengths, kind="stable")
-    last = (np.cumsum(lengths) - 1)[longest_first]
-    hashes = np.ones(len(serialized), dtype=np.int32)
-    sorted_lengths = -lengths[longest_first]
-    for step in range(int(lengths.max(initial=0))):
-        active = int(np.searchsorted(sorted_lengths, -step, side="left"))
-        hashes[:active] = hashes[:active] * np.int32(31) + data[last[:active] - step]
-    result = np.empty(len(serialized), dtype=np.int64)
-    result[longest_first] = hashes
-    return result
+    if len(keys) < _BULK and not kernels_loaded():
+        return np.array([_url_hash(key) for key in keys], dtype=np.int64)
+    from minutch.fetchlist import hash_kernels
+    from minutch.formats.columns_arrow import from_series
+
+    strings, hashes = from_series(keys), np.empty(len(keys), np.int64)
+    hash_kernels.url_hashes(strings.views, strings.addresses, hashes)
+    return hashes
+
+
+def _url_hash(key: bytes) -> int:
+    # the same polynomial as a Text's hash code, with the bytes the other way round
+    return text_hash((encode_vlong(len(key)) + key)[::-1])

@@ -16,25 +16,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import EntryFilter, decode_keys
+from minutch.crawldb.filtering import EntryFilter
 from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.expressions import compile_expression
-from minutch.fetchlist.arrange import selector_sizes, shuffle_order
 from minutch.fetchlist.fetchlists import FetchListWriter, stamp
-from minutch.fetchlist.hosts import domains_of, hosts_of
-from minutch.fetchlist.partitioner import UrlPartitioner
-from minutch.fetchlist.select import MALFORMED, OVER_LIMIT, Conditions, Due, Quota, due, sort_keys
+from minutch.fetchlist.select import Conditions, Due, due
+from minutch.fetchlist.selection import NO_LIMIT, Selection
 from minutch.fetchlist.summary import describe
 from minutch.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext
-from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, ScoringFilters, URLFilters, URLNormalizers
+from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 from minutch.tables.parallel import for_each, memory_budget
@@ -67,11 +64,7 @@ FLAGS: Final = (
 
 CURRENT_TIME_PROPERTY: Final = "generate.curTime"
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
-SELECTED: Final = "selected_total"
-NOT_IN_TOP: Final = "not_in_top_n_total"
-_NO_LIMIT: Final = (1 << 63) - 1
 _MS_PER_DAY: Final = 86_400_000
-_BLOCK: Final = 50_000  # entries whose hosts are worked out at a time
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -81,7 +74,7 @@ def run(args: list[str], context: JobContext) -> int:
         Path(given.positional[0]),
         Path(given.positional[1]),
         context,
-        top_n=given.get("-topN", _NO_LIMIT),
+        top_n=given.get("-topN", NO_LIMIT),
         add_days=given.get("-adddays", 0),
         filtering=not given["-noFilter"],
         normalize=not given["-noNorm"],
@@ -107,7 +100,7 @@ def generate(
     segments: Path,
     context: JobContext,
     *,
-    top_n: int = _NO_LIMIT,
+    top_n: int = NO_LIMIT,
     add_days: int = 0,
     filtering: bool = True,
     normalize: bool = True,
@@ -118,8 +111,8 @@ def generate(
 ) -> Generated:
     """Make up to `max_segments` segments in the directory `segments` from the entries of `crawldb` that are due.
 
-    The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock. With `generate.update.crawldb` the selected entries are marked in the
-    CrawlDb. Raises StoreError (no CrawlDb), LockedError, ExpressionError, FormatError.
+    The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock. With
+    `generate.update.crawldb` the selected entries are marked in the CrawlDb. Raises StoreError (no CrawlDb), LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
     now = conf.get_long(CURRENT_TIME_PROPERTY, context.clock.now())
@@ -133,8 +126,15 @@ def generate(
         found = _find_due(db, conf, conditions, context, filtering)
         for part in found:
             result.counters.merge(part.counters)
-        selection = _Selection(conf, top_n, max_segments, normalize)
-        chosen = selection.choose(found, result.counters)
+        selection = Selection(
+            conf,
+            top_n=top_n,
+            segments=max_segments,
+            normalize=normalize,
+            reducers=number_of_parts(conf),
+            resolve=_address_of,
+        )
+        chosen = selection.choose([part.entries for part in found], result.counters)
         if not sum(map(len, chosen)):
             _log_why(result.counters, found)
             return result
@@ -154,7 +154,7 @@ def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | N
     log.info("Generator: selecting the best pages that are due")
     log.info("Generator: filtering: %s", str(filtering).lower())
     log.info("Generator: normalizing: %s", str(normalize).lower())
-    if top_n != _NO_LIMIT:
+    if top_n != NO_LIMIT:
         log.info("Generator: topN: %d", top_n)
     if expression is not None:
         log.info("Generator: expr: %s", expression)
@@ -201,58 +201,6 @@ def _together(pieces: list[Due]) -> Due:
     entries = pl.concat([piece.entries for piece in pieces]) if pieces else nothing
     dates = [piece.next_due for piece in pieces if piece.next_due is not None]
     return Due(entries, counters, min(dates, default=None))
-
-
-class _Selection:
-    """Chooses from what is due as the reducers of Nutch's job do: each has its hosts and its share of the places."""
-
-    def __init__(self, conf: Configuration, top_n: int, max_segments: int, normalize: bool) -> None:
-        self.reducers = number_of_parts(conf)
-        self.limit = top_n // self.reducers if top_n >= 0 else -(-top_n // self.reducers)
-        self.max_segments = max_segments
-        self.max_count = conf.get_int("generate.max.count", -1)
-        self.by_domain = conf.get("generate.count.mode") == "domain"
-        self._normalizers = URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None
-        self._conf = conf
-
-    def choose(self, found: list[Due], counters: Counters) -> list[pl.DataFrame]:
-        """The chosen entries of each reducer, in its order, with their `segment`; `counters` takes in the rest."""
-        entries = pl.concat([part.entries for part in found])
-        tasks = [len(part.entries) for part in found]
-        order = shuffle_order(
-            sort_keys(entries["sort"]), tasks, self._parts(entries), self.reducers, selector_sizes(entries)
-        )
-        chosen = [self._deal(entries, rows, counters) for rows in order]
-        selected = sum(map(len, chosen))
-        counters.add(NOT_IN_TOP, len(entries) - selected - counters.get(MALFORMED, 0) - counters.get(OVER_LIMIT, 0))
-        counters.add(SELECTED, selected)
-        return chosen
-
-    def _parts(self, entries: pl.DataFrame) -> np.ndarray:
-        """The reducer of each entry. It matters only where places are limited."""
-        if self.max_count <= 0 and not 0 <= self.limit < len(entries):
-            return np.zeros(len(entries), dtype=np.int64)
-        partitioner = UrlPartitioner(self._conf, _address_of)
-        return partitioner.parts_of(decode_keys(entries["key"]), self.reducers).to_numpy()
-
-    def _deal(self, entries: pl.DataFrame, rows: np.ndarray, counters: Counters) -> pl.DataFrame:
-        quota = Quota(self.limit, self.max_segments, self.max_count)
-        blocks = []
-        for start in range(0, len(rows), _BLOCK):
-            if quota.is_full:
-                break
-            block = entries[rows[start : start + _BLOCK]]
-            segments = pl.Series("segment", quota.deal(self._owners(decode_keys(block["key"]))))
-            blocks.append(block.with_columns(segments).filter(segments > 0))
-        counters.merge(quota.counters)
-        return pl.concat(blocks) if blocks else entries.clear().with_columns(segment=pl.lit(0, pl.Int64))
-
-    def _owners(self, urls: pl.Series) -> pl.Series:
-        """The host or domain that each URL counts for, in lower case; null for what is no URL."""
-        if self._normalizers is not None:
-            urls = self._normalizers.normalize_column(urls)
-        owners = hosts_of(urls)
-        return (domains_of(owners) if self.by_domain else owners).str.to_lowercase()
 
 
 def _log_why(counters: Counters, found: list[Due]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from minutch.fetchlist import select
+from minutch.fetchlist import select, selection
 
 REASONS: Final = {
     select.FILTERED: "rejected by the URL filters",
@@ -17,7 +17,7 @@ REASONS: Final = {
     select.INTERVAL: "with a fetch interval above generate.min.interval",
     select.MALFORMED: "that are no URLs",
     select.OVER_LIMIT: "over the limit of their host or domain (generate.max.count)",
-    "not_in_top_n_total": "beyond topN",
+    selection.NOT_IN_TOP: "beyond topN",
 }
 
 
