@@ -17,9 +17,12 @@ _PLAIN = r"^https?://([A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]|$)"
 
 def host_column(urls: pl.Series, *, lower: bool = True) -> pl.Series:
     """The host of each URL, lower-cased (URLUtil.getHost) or as written; null for null and where there is no URL."""
+    import polars as pl
+
     hosts = urls.str.extract(_PLAIN, 1)
     odd = hosts.is_null() & urls.is_not_null()
-    hosts = patch(hosts, odd, [_host(url) for url in urls.filter(odd)])
+    if odd.any():
+        hosts = patch(hosts, odd, pl.Series([_host(url) for url in urls.filter(odd)], dtype=pl.String))
     return hosts.str.to_lowercase() if lower else hosts
 
 
@@ -44,10 +47,20 @@ def map_distinct(values: pl.Series, function: Callable[[str], str | None]) -> pl
     return values.replace_strict(distinct, results, default=None, return_dtype=pl.String)
 
 
-def patch(column: pl.Series, where: pl.Series, values: list[str | None]) -> pl.Series:
-    """The column with `values` put, in order, into the rows that the mask `where` marks."""
+def patch(column: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
+    """A copy of the column with `values`, in order, in the rows that the mask `where` marks."""
+    return column.clone().scatter(where.arg_true(), values) if len(values) else column
+
+
+def rewrite(column: pl.Series, where: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
+    """A copy of a column of strings with `change` applied where the mask says so; a UrlError makes a null."""
     import polars as pl
 
-    if not values:
-        return column
-    return column.scatter(where.arg_true(), pl.Series(values, dtype=pl.String))
+    def safe(value: str | None) -> str | None:
+        try:
+            return None if value is None else change(value)
+        except UrlError:
+            return None
+
+    where = where.fill_null(False)
+    return patch(column, where, pl.Series([safe(value) for value in column.filter(where)], dtype=pl.String))

@@ -172,9 +172,16 @@ class _RustWriter(_Writer):
         return ""
 
     def chars(self, node: Chars) -> str:
+        """Rust knows no surrogates."""
         if node.ranges == _DOT:
             return "."
-        return super().chars(Chars(charclass.intersect(node.ranges, _SCALARS)))
+        ranges = charclass.intersect(node.ranges, _SCALARS)
+        if ranges == _SCALARS:
+            return r"[\s\S]"
+        other = charclass.intersect(charclass.negate(node.ranges), _SCALARS)
+        if len(other) < len(ranges):
+            return f"[^{self.pairs(other)}]"
+        return super().chars(Chars(ranges))
 
     def repeat(self, node: Repeat) -> str:
         if node.mode == "+":

@@ -1,8 +1,8 @@
 """What robots.txt allows (RFC 9309): rules for one crawler's names, asked URL by URL.
 
-The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*` stands for anything,
-`$` at the end for the end. Rules and URLs are compared after the same percent-encoding. Matching looks up plain rules by
-length and takes wildcards apart at their stars, so it is linear in the path whatever a file says.
+The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*` stands for
+anything, `$` at the end for the end. Rules and URLs are compared after the same percent-encoding. Matching looks up
+plain rules by length and takes wildcards apart at their stars, so it is linear in the path whatever a file says.
 
 `robots_parser` gives the function that makes rules of a fetched file: ours, or that of the package reppy (property
 http.robots.parser).
@@ -219,11 +219,11 @@ class RobotsParser(Protocol):
 
 
 def agent_names(conf: Configuration) -> list[str]:
-    """http.agent.name and http.robots.agents in lower case, without `*` and doubles; ConfigError if there is no name."""
+    """http.agent.name and http.robots.agents in lower case, without `*`; ConfigError if there is no name."""
     name = (conf.get("http.agent.name") or "").strip()
     if not name:
         raise ConfigError("http.agent.name is not set: a crawler has to say who it is")
-    names = [name.lower(), *(other.lower() for other in conf.get_strings("http.robots.agents"))]
+    names = [name.lower(), *(other.lower() for other in conf.get_trimmed_strings("http.robots.agents"))]
     return [name for name in dict.fromkeys(names) if name != "*"]
 
 

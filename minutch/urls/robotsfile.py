@@ -5,9 +5,9 @@
     line   = key ( [ blanks ] ":" [ blanks ] | blanks ) value [ "#" comment ]
 
 Keys are read without case and with the usual misspellings; a colon may be missing. Lines end at CR, LF, NEL, LS or PS.
-Bytes are UTF-8 unless a byte order mark says UTF-16; those after 500 KiB don't count, nor does the rest of a line that is
-longer than 16,664 characters. A page of HTML in place of the file is recognised; lines of one that says `User-agent:`
-are read without its tags.
+Bytes are UTF-8 unless a byte order mark says UTF-16; those after 500 KiB don't count, nor does the rest of a line that
+is longer than 16,663 characters. A page of HTML in place of the file is recognised; lines of one that says
+`User-agent:` are read without its tags.
 
 Followed: RFC 9309; SimpleRobotRulesParser of crawler-commons 1.6, which Nutch uses, where the RFC leaves room (typing
 errors, HTML, which Crawl-delay counts); google/robotstxt for the line length and a mutilated byte order mark.
@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 
 MAX_BYTES = 500 * 1024
 """What RFC 9309 (section 2.5) asks a crawler to read at least."""
-MAX_LINE = 2083 * 8
+MAX_LINE = 2083 * 8 - 1
 
 _SPELLINGS = {
     "user-agent": "user-agent useragent useg-agent ser-agent users-agent user-agnet user-agents",
-    "disallow": "disallow desallow dissallow dissalow disalow dssalow dsallow diasllow disallaw diallow disallows disllow",
+    "disallow": "disallow disallows desallow dissallow dissalow disalow "
+    "dssalow dsallow diasllow disallaw diallow disllow",
     "allow": "allow",
     "crawl-delay": "crawl-delay clawl-delay craw-delay crawl-deley",
     "sitemap": "sitemap sitemaps site-map",

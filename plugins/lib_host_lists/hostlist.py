@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import polars as pl
+from typing import TYPE_CHECKING
 
 from minutch.errors import UrlError
 from minutch.urls.columns import host_column, map_distinct
 from minutch.urls.domains import domain_of, suffix_of
 from minutch.urls.parts import parse
 from minutch.urls.rulefiles import rule_lines
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class HostList:
@@ -34,6 +37,8 @@ class HostList:
 
     def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
         """The URLs that are on the list (or those that are not); null for the others and for what is no URL."""
+        import polars as pl
+
         hosts = host_column(urls, lower=False)
         chosen = map_distinct(hosts, lambda host: "" if self.has_host(host) is listed else None)
         return pl.select(pl.when(chosen.is_not_null()).then(urls)).to_series().alias(urls.name)

@@ -16,18 +16,17 @@ import logging
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import polars as pl
+from typing import TYPE_CHECKING, Protocol
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.plugin.points import ExtensionBase
-from minutch.urls.columns import domain_column, host_column, patch
 from minutch.urls.domains import domain_of
-from minutch.urls.javaregex import LINE_ENDS
 from minutch.urls.parts import host_of
 from minutch.urls.rulefiles import rule_lines
+
+if TYPE_CHECKING:
+    import polars as pl
 
 log = logging.getLogger(__name__)
 
@@ -111,86 +110,20 @@ class RuleFilter(ExtensionBase):
                 if rule.matcher.search(url):
                     return rule.accept
             except TimeoutError:
-                return self._timed_out(rule, url)
+                self.note_timeout(rule, url)
+                return False
         return False
 
-    def _timed_out(self, rule: Rule, url: str) -> bool:
+    def note_timeout(self, rule: Rule, url: str) -> None:
+        """Count a rule that took too long."""
         self.timeouts += 1
         report = log.warning if self.timeouts == 1 else log.debug
         report("%s: rule %s took too long, rejected: %s", type(self).__name__, rule.matcher.pattern, url)
-        return False
 
-    def verdict_column(self, urls: pl.Series) -> pl.Series:
-        """The same for a column: a Boolean for each URL, null for null."""
-        plain = ~urls.str.contains(LINE_ENDS)
-        if not plain.all():
-            return _by_rows(urls, plain, self)
-        return _Column(self, urls).decide()
+    def filter_strings(self, urls: pl.Series) -> pl.Series:
+        """A column of URLs with null for those that don't pass."""
+        import polars as pl
 
+        from .columns import accepted
 
-def _by_rows(urls: pl.Series, plain: pl.Series, filter_: RuleFilter) -> pl.Series:
-    """Columns with URLs that hold line ends, or with nulls: those alone row by row."""
-    plain = plain.fill_null(False)
-    verdicts = [None if url is None else filter_.verdict(url) for url in urls.filter(~plain)]
-    result = pl.Series(urls.name, [None], dtype=pl.Boolean).new_from_index(0, len(urls))
-    result = result.scatter((~plain).arg_true(), pl.Series(verdicts, dtype=pl.Boolean))
-    if not plain.any():
-        return result
-    return result.scatter(plain.arg_true(), filter_.verdict_column(urls.filter(plain)))
-
-
-class _Column:
-    """Rules applied to a column of plain URLs, one after the other, to those that are still open."""
-
-    def __init__(self, filter_: RuleFilter, urls: pl.Series) -> None:
-        self.filter = filter_
-        self.urls = urls
-        self.accepted = pl.Series(urls.name, [False]).new_from_index(0, len(urls))
-        self.open = ~self.accepted
-        self.hosts = host_column(urls) if filter_.has_places else None
-        self.domains = None if self.hosts is None else domain_column(self.hosts)
-
-    def decide(self) -> pl.Series:
-        for rule in self.filter.rules:
-            due = self.open & self._in_place(rule)
-            matched = self._matched(rule, due)
-            self.open &= ~matched
-            if rule.accept:
-                self.accepted |= matched
-        return self.accepted
-
-    def _in_place(self, rule: Rule) -> pl.Series:
-        if rule.place is None or self.hosts is None or self.domains is None:
-            return self.open
-        return ((self.hosts == rule.place) | (self.domains == rule.place)).fill_null(False)
-
-    def _matched(self, rule: Rule, due: pl.Series) -> pl.Series:
-        """Which of the due URLs match; where the column's pattern says too much, each is asked again."""
-        matcher = rule.matcher
-        if matcher.is_exact:
-            return due & self.urls.str.contains(str(matcher.superset))
-        if matcher.needs is not None:
-            due &= self.urls.str.count_matches(matcher.needs[0], literal=True) >= matcher.needs[1]
-        where = due.arg_true()
-        candidates = self.urls.gather(where)
-        if matcher.superset is not None:
-            possible = candidates.str.contains(matcher.superset)
-            where, candidates = where.filter(possible), candidates.filter(possible)
-        return self._asked_again(rule, where, candidates)
-
-    def _asked_again(self, rule: Rule, where: pl.Series, candidates: pl.Series) -> pl.Series:
-        verdicts: list[Any] = []
-        for index, url in zip(where, candidates, strict=True):
-            try:
-                verdicts.append(rule.matcher.search(url))
-            except TimeoutError:
-                self.filter._timed_out(rule, url)
-                self.open[index] = False
-                verdicts.append(False)
-        nothing = pl.Series([False]).new_from_index(0, len(self.urls))
-        return nothing.scatter(where, pl.Series(verdicts, dtype=pl.Boolean)) if verdicts else nothing
-
-
-def keep(urls: pl.Series, accepted: pl.Series) -> pl.Series:
-    """The accepted URLs, null for the others."""
-    return patch(urls, ~accepted.fill_null(True), [None] * int((~accepted.fill_null(True)).sum()))
+        return pl.select(pl.when(accepted(self, urls)).then(urls)).to_series().alias(urls.name)

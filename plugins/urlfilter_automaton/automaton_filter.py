@@ -14,7 +14,7 @@ from minutch.urls.regexsyntax import Alternation, Anchor, Node, Repeat, Sequence
 from minutch.urls.regexwriter import write_rust
 from minutch.urls.rulefiles import file_name
 
-from ..lib_regex_filter.rules import RuleFilter, keep
+from ..lib_regex_filter.rules import RuleFilter
 from .derivative import Automaton
 from .syntax import Complement, Intersection, Pattern, parse_pattern
 
@@ -73,4 +73,4 @@ class AutomatonURLFilter(RuleFilter, URLFilter):
         return url if self.verdict(url) else None
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        return keep(urls, self.verdict_column(urls))
+        return self.filter_strings(urls)

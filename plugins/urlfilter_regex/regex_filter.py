@@ -11,7 +11,7 @@ from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import JavaRegex
 from minutch.urls.rulefiles import file_name
 
-from ..lib_regex_filter.rules import RuleFilter, keep
+from ..lib_regex_filter.rules import RuleFilter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,4 +31,4 @@ class RegexURLFilter(RuleFilter, URLFilter):
         return url if self.verdict(url) else None
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        return keep(urls, self.verdict_column(urls))
+        return self.filter_strings(urls)

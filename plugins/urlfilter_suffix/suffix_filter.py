@@ -77,4 +77,4 @@ class SuffixURLFilter(URLFilter):
             tails = text.str.tail(length)
             ends |= tails.is_in([suffix for suffix in self.suffixes if len(suffix) == length]).fill_null(False)
         result = pl.select(pl.when(ends if not self.accept_others else ~ends).then(urls)).to_series().alias(urls.name)
-        return patch(result, odd, [self.filter(url) for url in urls.filter(odd)])
+        return patch(result, odd, pl.Series([self.filter(url) for url in urls.filter(odd)], dtype=pl.String))

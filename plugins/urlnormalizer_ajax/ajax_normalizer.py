@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minutch.errors import ConfigError, UrlError
-from minutch.plugin.points import URLNormalizer, map_strings
+from minutch.plugin.points import URLNormalizer
+from minutch.urls.columns import rewrite
 from minutch.urls.javaregex import JavaRegex
 from minutch.urls.parts import parse
 from minutch.urls.percent import form_decode
@@ -33,8 +34,8 @@ class AjaxURLNormalizer(URLNormalizer):
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         touched = urls.str.contains(_BANG, literal=True) | urls.str.contains(_PARAMETER, literal=True)
-        where = touched.arg_true()
-        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self.normalize(url, scope)))
+        where = touched
+        return rewrite(urls, where, lambda url: self.normalize(url, scope))
 
 
 def _to_parameter(url: str) -> str:

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.plugin.points import URLNormalizer, map_strings
+from minutch.plugin.points import URLNormalizer
 from minutch.urls import idn
+from minutch.urls.columns import rewrite
 from minutch.urls.parts import Url, compose, parse
 from minutch.urls.percent import form_decode, normalize_escapes
 from minutch.urls.uri import parse_uri
@@ -77,8 +78,7 @@ class BasicURLNormalizer(URLNormalizer):
         normal = urls.str.contains(_NORMAL_COLUMN)
         if self.to_unicode:
             normal &= ~urls.str.contains("xn--", literal=True)
-        odd = (~normal).arg_true()
-        return urls.scatter(odd, map_strings(urls.gather(odd), self.rewrite)) if len(odd) else urls
+        return rewrite(urls, ~normal, self.rewrite)
 
     def rewrite(self, url: str) -> str:
         """The normal form, with no short cut."""

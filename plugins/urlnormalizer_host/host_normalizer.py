@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.plugin.points import URLNormalizer, map_strings
-from minutch.urls.columns import host_column, map_distinct
+from minutch.plugin.points import URLNormalizer
+from minutch.urls.columns import host_column, map_distinct, rewrite
 from minutch.urls.parts import parse, split_labels
 from minutch.urls.rulefiles import rule_lines, rules_text
 
@@ -57,5 +57,5 @@ class HostURLNormalizer(URLNormalizer):
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         """Row by row where the host has a target, or where there is none."""
         hosts = host_column(urls, lower=False)
-        where = (map_distinct(hosts, self.target).is_not_null() | hosts.is_null()).arg_true()
-        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self.normalize(url, scope)))
+        where = map_distinct(hosts, self.target).is_not_null() | hosts.is_null()
+        return rewrite(urls, where, lambda url: self.normalize(url, scope))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minutch.plugin.points import URLNormalizer, map_strings
+from minutch.plugin.points import URLNormalizer
+from minutch.urls.columns import rewrite
 from minutch.urls.parts import parse, split_labels
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class QuerystringURLNormalizer(URLNormalizer):
         return f"{parsed.protocol}://{parsed.host}{port}{parsed.path}?{'&'.join(parts)}{ref}"
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        where = (~urls.str.contains(_NO_QUERY)).arg_true()
-        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self.normalize(url, scope)))
+        where = ~urls.str.contains(_NO_QUERY)
+        return rewrite(urls, where, lambda url: self.normalize(url, scope))
 
 
 def _utf16(text: str) -> bytes:

@@ -23,6 +23,7 @@ from xml.etree import ElementTree
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.plugin.points import URLNormalizer, map_strings
+from minutch.urls.columns import rewrite
 from minutch.urls.javaregex import LINE_ENDS, JavaRegex, Replacement, is_too_large
 
 if TYPE_CHECKING:
@@ -139,5 +140,4 @@ class RegexURLNormalizer(URLNormalizer):
         touched = urls.str.contains(LINE_ENDS)
         for pattern in patterns:
             touched |= urls.str.contains(pattern)
-        where = touched.arg_true()
-        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self._apply(rules, url)))
+        return rewrite(urls, touched, lambda url: self._apply(rules, url))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.plugin.points import URLNormalizer, map_strings
-from minutch.urls.columns import host_column
+from minutch.plugin.points import URLNormalizer
+from minutch.urls.columns import host_column, rewrite
 from minutch.urls.parts import Url, parse
 from minutch.urls.rulefiles import rule_lines, rules_text
 
@@ -53,8 +53,8 @@ class SlashURLNormalizer(URLNormalizer):
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         """Row by row where the host has a rule, or where there is none."""
         hosts = host_column(urls, lower=False)
-        where = (hosts.is_in(list(self.hosts)) | hosts.is_null()).arg_true()
-        return urls.scatter(where, map_strings(urls.gather(where), lambda url: self.normalize(url, scope)))
+        where = hosts.is_in(list(self.hosts)) | hosts.is_null()
+        return rewrite(urls, where, lambda url: self.normalize(url, scope))
 
 
 def _is_file(path: str) -> bool:

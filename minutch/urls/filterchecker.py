@@ -1,0 +1,50 @@
+"""`minutch filterchecker`: which URLs pass the filters (org.apache.nutch.net.URLFilterChecker).
+
+Prints a line `+url` or `-url` for each.
+"""
+
+from __future__ import annotations
+
+from minutch.arguments import Flag, fail, parse
+from minutch.job import JobContext
+from minutch.plugin.chains import URLFilters
+from minutch.urls.lineserver import LineServer
+
+USAGE = """\
+URLFilterChecker [-Dproperty=value]... [-filterName filterName] (-stdin | -listen <port> [-keepClientCnxOpen])
+
+  -filterName <plugin>  the plugin to check, as urlfilter-regex (a pattern for plugin ids; else all that are configured)
+  -stdin                read URLs from stdin, one on each line
+  -listen <port>        read them from connections to this port
+  -keepClientCnxOpen    more than one on each connection"""
+
+FLAGS = (
+    Flag("-filterName", value="filterName"),
+    Flag("-stdin"),
+    Flag("-listen", value="port", convert=int),
+    Flag("-keepClientCnxOpen"),
+)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """Check each URL that comes in."""
+    if not args:
+        fail("", USAGE)
+    given = parse(args, FLAGS, usage=USAGE, most=0)
+    conf = context.conf
+    if given["-filterName"] is not None:
+        conf = conf.with_values({"plugin.includes": given["-filterName"]})
+    filters = URLFilters(conf)
+    names = "".join(f"{type(url_filter).__name__} " for url_filter in filters.filters)
+    context.print(f"Checking combination of these URLFilters: {names}")
+
+    def check(line: str) -> str:
+        passed = filters.filter(line)
+        return f"-{line}" if passed is None else f"+{passed}"
+
+    if given["-listen"] is not None:
+        with LineServer(given["-listen"], check, keep_open=given["-keepClientCnxOpen"]) as server:
+            server.serve_forever()
+    for line in context.stdin:
+        context.print(check(line.rstrip("\r\n")))
+    return 0

@@ -1,0 +1,58 @@
+"""`minutch normalizerchecker`: what the normalizers make of URLs (org.apache.nutch.net.URLNormalizerChecker).
+
+An empty line stands for a URL that is malformed or dropped.
+"""
+
+from __future__ import annotations
+
+from minutch.arguments import Flag, fail, parse
+from minutch.errors import UrlError
+from minutch.job import JobContext
+from minutch.plugin.chains import SCOPE_DEFAULT, URLNormalizers
+from minutch.urls.lineserver import LineServer
+
+USAGE = """\
+URLNormalizerChecker [-Dproperty=value]... [-normalizer <normalizerName>] [-scope <scope>] \
+(-stdin | -listen <port> [-keepClientCnxOpen])
+
+  -normalizer <plugin>  the plugin to check, as urlnormalizer-basic (a pattern for plugin ids; else all configured ones)
+  -scope <scope>        default, partition, generate_host_count, fetcher, crawldb, linkdb, inject, outlink or indexer
+  -stdin                read URLs from stdin, one on each line
+  -listen <port>        read them from connections to this port
+  -keepClientCnxOpen    more than one on each connection
+
+An empty line is printed for a URL that is malformed or dropped."""
+
+FLAGS = (
+    Flag("-normalizer", value="normalizerName"),
+    Flag("-scope", value="scope"),
+    Flag("-stdin"),
+    Flag("-listen", value="port", convert=int),
+    Flag("-keepClientCnxOpen"),
+)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """Normalize each URL that comes in."""
+    if not args:
+        fail("", USAGE)
+    given = parse(args, FLAGS, usage=USAGE, most=0)
+    conf = context.conf
+    if given["-normalizer"] is not None:
+        conf = conf.with_values({"plugin.includes": given["-normalizer"]})
+    normalizers = URLNormalizers(conf, given.get("-scope", SCOPE_DEFAULT))
+    names = "".join(f"{type(normalizer).__name__} " for normalizer in normalizers.normalizers)
+    context.print(f"Checking combination of these URLNormalizers: {names}")
+
+    def check(line: str) -> str:
+        try:
+            return normalizers.normalize(line) or ""
+        except UrlError:
+            return ""
+
+    if given["-listen"] is not None:
+        with LineServer(given["-listen"], check, keep_open=given["-keepClientCnxOpen"]) as server:
+            server.serve_forever()
+    for line in context.stdin:
+        context.print(check(line.rstrip("\r\n")))
+    return 0

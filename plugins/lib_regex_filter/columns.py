@@ -1,0 +1,79 @@
+"""Rules of `+` and `-` patterns applied to a whole column of URLs."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from minutch.urls.columns import domain_column, host_column
+from minutch.urls.javaregex import LINE_ENDS
+
+from .rules import Rule, RuleFilter
+
+
+def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
+    """Whether each URL passes; null for null. URLs that hold line ends are asked one by one."""
+    plain = (~urls.str.contains(LINE_ENDS)).fill_null(False)
+    if plain.all():
+        return _Column(rules, urls).decide()
+    odd = urls.filter(~plain)
+    verdicts = pl.Series([None if url is None else rules.verdict(url) for url in odd], dtype=pl.Boolean)
+    decided = _Column(rules, urls.filter(plain)).decide()
+    order = pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort()
+    return pl.concat([decided, verdicts]).gather(order)
+
+
+class _Column:
+    """Rules applied one after the other to those URLs that are still open."""
+
+    def __init__(self, rules: RuleFilter, urls: pl.Series) -> None:
+        self.rules = rules
+        self.urls = urls
+        self.nothing = pl.repeat(False, len(urls), eager=True)
+        self.open = ~self.nothing
+        self.hosts = host_column(urls) if rules.has_places else None
+        self.domains = None if self.hosts is None else domain_column(self.hosts)
+
+    def decide(self) -> pl.Series:
+        passed = self.nothing
+        for rule in self.rules.rules:
+            matched = self._matched(rule, self.open & self._in_place(rule))
+            self.open &= ~matched
+            if rule.accept:
+                passed |= matched
+        return passed
+
+    def _in_place(self, rule: Rule) -> pl.Series:
+        if rule.place is None or self.hosts is None or self.domains is None:
+            return self.open
+        return ((self.hosts == rule.place) | (self.domains == rule.place)).fill_null(False)
+
+    def _matched(self, rule: Rule, due: pl.Series) -> pl.Series:
+        """Which of the due URLs match; where the column's pattern says too much, each is asked again."""
+        matcher = rule.matcher
+        if matcher.is_exact:
+            return due & self.urls.str.contains(str(matcher.superset))
+        if matcher.needs is not None:
+            due &= self.urls.str.count_matches(matcher.needs[0], literal=True) >= matcher.needs[1]
+        where = due.arg_true()
+        candidates = self.urls.gather(where)
+        if matcher.superset is not None:
+            possible = candidates.str.contains(matcher.superset)
+            where, candidates = where.filter(possible), candidates.filter(possible)
+        verdicts = [self._asked(rule, url) for url in candidates]
+        self._close(where.filter(pl.Series([verdict is None for verdict in verdicts], dtype=pl.Boolean)))
+        return self._mask(where.filter(pl.Series([verdict is True for verdict in verdicts], dtype=pl.Boolean)))
+
+    def _close(self, where: pl.Series) -> None:
+        """These URLs are rejected."""
+        self.open &= ~self._mask(where)
+
+    def _mask(self, where: pl.Series) -> pl.Series:
+        return self.nothing.clone().scatter(where, True) if len(where) else self.nothing
+
+    def _asked(self, rule: Rule, url: str) -> bool | None:
+        """Whether one URL matches; None if that took too long."""
+        try:
+            return rule.matcher.search(url)
+        except TimeoutError:
+            self.rules.note_timeout(rule, url)
+            return None
