@@ -115,7 +115,7 @@ class SequenceFileReader:
         return self._in.offset
 
     def seek(self, position: int) -> None:
-        """Move to an offset that `position` of a reader or writer gave."""
+        """Move to an offset that `position` of a reader or writer gave; iterators from before are not to be used."""
         self._in.seek(position)
 
     def sync_to(self, position: int) -> None:

@@ -165,24 +165,50 @@ class Segment:
         without it is not yet fetched (or parsed), and what a broken attempt left of the others is replaced. Raises
         StoreError if the last one is there already, unless `replace`. An error in the block leaves nothing.
         """
-        last = folders[-1]
-        if self.has(last) and not replace:
-            raise StoreError(f"Segment {self.path} already has {last}")
+        self._check_free(folders, replace)
+        self._clear_left_overs()
         fresh = self.path / f"{_NEW}{os.getpid()}"
-        shutil.rmtree(fresh, ignore_errors=True)
         try:
             for folder in folders:
                 (fresh / folder).mkdir(parents=True)
             yield fresh
             sync_tree(fresh)
-            if replace:
-                shutil.rmtree(self.path / last, ignore_errors=True)
-            for folder in folders:
-                shutil.rmtree(self.path / folder, ignore_errors=True)
-                (fresh / folder).rename(self.path / folder)
-            sync_directory(self.path)
+            self._check_free(folders, replace)
+            self._move_in(fresh, folders)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
+
+    def _check_free(self, folders: Sequence[str], replace: bool) -> None:
+        if self.has(folders[-1]) and not replace:
+            raise StoreError(f"Segment {self.path} already has {folders[-1]}")
+
+    def _move_in(self, fresh: Path, folders: Sequence[str]) -> None:
+        """Put the new folders in place of the old ones, by renames alone; the old ones end up inside `fresh`."""
+        replaced = fresh / "replaced"
+        replaced.mkdir()
+        for folder in (folders[-1], *folders[:-1]):
+            if self.has(folder):
+                (self.path / folder).rename(replaced / folder)
+        for folder in folders:
+            (fresh / folder).rename(self.path / folder)
+        sync_directory(self.path)
+
+    def _clear_left_overs(self) -> None:
+        """Remove what writers that were killed left behind."""
+        for path in self.path.glob(f"{_NEW}*"):
+            pid = path.name.removeprefix(_NEW)
+            if not pid.isdigit() or int(pid) == os.getpid() or not _is_running(int(pid)):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 @contextmanager

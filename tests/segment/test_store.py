@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.errors import FormatError, StoreError
 from minutch.formats.compress import DEFAULT_CODEC
-from minutch.formats.recordsort import sort_records
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import UTF8, Text
 from minutch.records.crawldatum import CrawlDatum
@@ -222,6 +222,22 @@ def test_left_overs_of_a_broken_attempt_are_replaced(segment: Segment) -> None:
     assert sorted(path.name for path in segment.path.iterdir()) == sorted(PARSED)
 
 
+def test_what_a_killed_writer_left_is_cleared_away(segment: Segment) -> None:
+    process = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    dead = segment.path / f".new-{int(process.stdout)}"
+    alive = segment.path / f".new-{os.getppid()}"
+    for path in (dead, alive):
+        (path / CRAWL_FETCH).mkdir(parents=True)
+    _write(segment, CRAWL_FETCH, ["http://a/"])
+    assert sorted(path.name for path in segment.path.iterdir()) == [alive.name, CRAWL_FETCH]
+
+
+def test_two_writers_of_one_step_do_not_both_win(segment: Segment) -> None:
+    with pytest.raises(StoreError, match="already has crawl_fetch"), segment.writing([CRAWL_FETCH]):
+        (segment.path / CRAWL_FETCH).mkdir()
+    assert [path.name for path in segment.path.iterdir()] == [CRAWL_FETCH]
+
+
 def test_a_bad_record_is_named(segment: Segment) -> None:
     directory = segment.path / CRAWL_FETCH
     directory.mkdir()
@@ -250,28 +266,3 @@ def test_other_key_classes_are_refused(segment: Segment, caplog: pytest.LogCaptu
         pass
     with pytest.raises(FormatError, match="wrong key class"):
         list(segment.raw(CRAWL_GENERATE))
-
-
-# Sorting on disk
-
-
-@given(
-    records=st.lists(st.tuples(st.binary(max_size=3), st.binary(max_size=20)), max_size=50),
-    run_bytes=st.integers(1, 300),
-)
-def test_sorting_in_runs_is_sorting(
-    records: list[tuple[bytes, bytes]], run_bytes: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("sort")
-    assert list(sort_records(records, run_bytes=run_bytes, directory=folder)) == sorted(records, key=lambda r: r[0])
-    assert list(folder.iterdir()) == []
-
-
-def test_runs_go_away_when_nobody_reads_on(tmp_path: Path) -> None:
-    records = [(b"%03d" % (i * 7 % 100), b"v") for i in range(100)]
-    merged = sort_records(records, run_bytes=50, directory=tmp_path)
-    assert next(merged) == (b"000", b"v")
-    assert list(tmp_path.iterdir())
-    merged.close()  # type: ignore[attr-defined]
-    assert list(tmp_path.iterdir()) == []
-    assert next(sort_records(records, key=lambda key: key[::-1], run_bytes=50))[0] == b"000"
