@@ -28,6 +28,7 @@ from minutch.fetch.feeder import fetch_list, generate_files
 from minutch.fetch.ledger import Ledger
 from minutch.fetch.log import Part
 from minutch.fetch.loop import FetchLoop, Hooks
+from minutch.fetch.publish import Publishers
 from minutch.fetch.session import Resumed, open_session, resume
 from minutch.fetch.settings import FetchSettings
 from minutch.fetch.state import FetchState, state_folder
@@ -118,6 +119,8 @@ def _fetch_all(
         state = stack.enter_context(FetchState(Path(conf.get(STATE_PROPERTY, ""))))
         stack.callback(display.clear)
         hooks = Hooks(tick=display.tick, busy_until=state.remember_busy)
+        if settings.publish:
+            hooks.publish = Publishers(conf, clock).publish
         session = open_session(
             segment,
             files,

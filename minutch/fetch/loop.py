@@ -47,6 +47,10 @@ _REASONS: Final = {
     Outcome.SKIPPED_INTERRUPTED: "the fetch was interrupted",
     Outcome.DEFERRED: "the host asked to come back later",
 }
+_REFUSALS: Final = {
+    QueuingStatus.ABOVE_EXCEPTION_THRESHOLD: Outcome.SKIPPED_EXCEPTIONS,
+    QueuingStatus.HOST_BUSY: Outcome.DEFERRED,
+}
 _EVENTS: Final = {
     Outcome.SKIPPED_TIMELIMIT: "hit_by_timelimit_total",
     Outcome.SKIPPED_EXCEPTIONS: "above_exception_threshold_total",
@@ -173,8 +177,9 @@ class FetchLoop:
 
     def add(self, item: FetchItem) -> None:
         """Queue an item that comes from elsewhere (a followed link, another process)."""
-        if self.queues.add(item, self.clock.now()) is not QueuingStatus.SUCCESSFULLY_QUEUED:
-            self.purged([item], Outcome.SKIPPED_EXCEPTIONS, _REASONS[Outcome.SKIPPED_EXCEPTIONS])
+        outcome = _REFUSALS.get(self.queues.add(item, self.clock.now()))
+        if outcome is not None:
+            self._skip(item, outcome)
 
     def wake(self) -> None:
         """Look again for something to do."""
@@ -214,9 +219,7 @@ class FetchLoop:
             return self._stopping
         if self.queues.time_limit_exceeded(now):
             return Outcome.SKIPPED_TIMELIMIT
-        if self.queues.add(item, now) is QueuingStatus.SUCCESSFULLY_QUEUED:
-            return None
-        return Outcome.SKIPPED_EXCEPTIONS
+        return _REFUSALS.get(self.queues.add(item, now))
 
     def _start(self, item: FetchItem, now: int) -> None:
         chain = Chain.of(item)
@@ -267,7 +270,10 @@ class FetchLoop:
             self._skip(item, outcome, reason)
 
     def parsed(self, chain: Chain, page: ParsedPage) -> None:
-        """Queue the links of a parsed page that are to be followed now."""
+        """Tell the publishers of a parsed page, and queue the links of it that are to be followed now."""
+        if self.settings.publish:
+            for url, data in page.events:
+                self.hooks.publish("REPORT", url, data)
         for item in self.hooks.parsed(chain, page):
             chain.frame.add(Part.FOLLOW, item.url, pack_follow(item))
             if not self.hooks.hand_over(item):

@@ -46,6 +46,8 @@ class QueuingStatus(StrEnum):
     ABOVE_EXCEPTION_THRESHOLD = "ABOVE_EXCEPTION_THRESHOLD"
     HIT_BY_TIMELIMIT = "HIT_BY_TIMELIMIT"
     HIT_BY_TIMEOUT = "HIT_BY_TIMEOUT"
+    HOST_BUSY = "HOST_BUSY"
+    """minutch's own: the host asked (Retry-After) to be left alone for longer than the fetch waits."""
 
 
 @dataclass(slots=True)
@@ -127,6 +129,8 @@ class FetchQueues:
         self.queues: dict[str, FetchQueue] = {}
         self.blocked: set[str] = set()
         """Queues purged after too many exceptions: nothing is added to them again."""
+        self.busy: set[str] = set()
+        """Queues of hosts that asked to be left alone for too long: nothing is added to them either."""
         self.size = 0
         """Items waiting in all queues."""
         self.in_progress = 0
@@ -146,6 +150,8 @@ class FetchQueues:
         """Put `item` at the end of its queue, unless that is blocked."""
         if item.queue_id in self.blocked:
             return QueuingStatus.ABOVE_EXCEPTION_THRESHOLD
+        if item.queue_id in self.busy:
+            return QueuingStatus.HOST_BUSY
         queue = self.queue(item.queue_id, now)
         self._take_own_delay(queue, item, now)
         queue.items.append(item)
@@ -278,9 +284,10 @@ class FetchQueues:
         return dropped
 
     def drop(self, queue_id: str) -> list[FetchItem]:
-        """Empty one queue and let nothing in again; returns what waited."""
+        """The queue's host is too busy: empty it and let nothing in again; returns what waited."""
+        self.busy.add(queue_id)
         queue = self.queues.get(queue_id)
-        return [] if queue is None else self._block(queue)
+        return [] if queue is None else self._empty(queue)
 
     def met_lately(self, url: str, now: int) -> bool:
         """The redirect's target was queued lately (fetcher.redirect.dedupcache.*)."""

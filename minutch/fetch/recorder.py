@@ -43,16 +43,19 @@ class ParsedPage:
     status: ParseStatus | None = None
     """Status of the page itself; None if it was not parsed."""
     signature: bytes | None = None
+    failed: bool = False
+    """Nothing could parse it, and such pages are to be given up (parser.delete.failed.parse)."""
     outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
     """Parsed URLs with their outlinks as stored."""
-    events: list[dict[str, object]] = field(default_factory=list)
+    events: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+    """What a REPORT event tells of each parsed URL."""
 
 
 class PageParser(Protocol):
     """Parses a page while it is fetched (fetcher.parse=true)."""
 
-    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage | None:
-        """The parsed page; None if there was nothing that could parse it."""
+    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+        """The page's records; without a status if nothing could parse it."""
 
 
 class Scoring(Protocol):
@@ -82,7 +85,6 @@ class Recorder:
         content_type: Callable[[str, str, bytes], str | None],
         signature: Callable[[Content], bytes],
         parser: PageParser | None = None,
-        is_truncated: Callable[[Content], bool] = lambda content: False,
     ) -> None:
         """`content_type(declared, url, data)` is the type to store, `signature` that of an unparsed page."""
         self._segment_name = segment_name
@@ -91,7 +93,6 @@ class Recorder:
         self._content_type = content_type
         self._signature = signature
         self._parser = parser
-        self._is_truncated = is_truncated
 
     def page(
         self,
@@ -128,25 +129,15 @@ class Recorder:
         except MinutchError as exc:
             log.warning("can't pass the score of %s on: %s", url, exc)
         parsed = None
-        if fetch_status == status.STATUS_FETCH_SUCCESS:
-            parsed = self._parse(url, content, datum)
-            if parsed is None and (self._parser is not None or self._settings.signature):
-                datum.signature = self._signature(content)
-            if parsed is None and self._parser is not None and self._settings.delete_failed_parse:
-                datum.status = fetch_status = status.STATUS_PARSE_FAILED
-        content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
-        return parsed
-
-    def _parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage | None:
-        if self._parser is None or (self._settings.skip_truncated and self._is_truncated(content)):
-            return None
-        try:
+        if fetch_status == status.STATUS_FETCH_SUCCESS and self._parser is not None:
             parsed = self._parser.parse(url, content, datum)
-        except MinutchError as exc:
-            log.warning("can't parse %s: %s", url, exc)
-            return None
-        if parsed is not None and parsed.signature is not None:
-            datum.signature = parsed.signature
+            if parsed.signature is not None:
+                datum.signature = parsed.signature
+            if parsed.failed:
+                datum.status = fetch_status = status.STATUS_PARSE_FAILED
+        elif fetch_status == status.STATUS_FETCH_SUCCESS and self._settings.signature:
+            datum.signature = self._signature(content)
+        content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
         return parsed
 
     def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:

@@ -121,7 +121,6 @@ def open_session(
     resumed: Resumed | None = None,
     share: Share = Share(),
     hooks: Hooks | None = None,
-    parser: PageParser | None = None,
     total: int | None = None,
 ) -> FetchSession:
     """Put the parts together. `hooks` is completed, not replaced, by what the session itself needs."""
@@ -140,10 +139,15 @@ def open_session(
         keep=filters.filter if settings.filter_urls else None,
         mine=share.owns,
     )
-    recorder = _recorder(segment, settings, conf, parser)
+    recorder = _recorder(segment, settings, conf)
     protocols = ProtocolLookup(conf, state if settings.store_etag else None)
     fetch_log = FetchLog(log_path, stored_codec(conf))
     ledger, stats = Ledger(), FetchStats()
+    if follow:
+        from minutch.fetch.parsing import LinkFollower
+
+        follower = LinkFollower(settings.follow, queues, key, stats)
+        hooks.parsed = lambda chain, page: follower.follow(chain, page, clock.now())
     loop = FetchLoop(settings, clock, queues, feeder, recorder, fetch_log, ledger, stats, hooks, total)
     loop.runner = ChainRunner(
         settings,
@@ -164,7 +168,7 @@ def open_session(
             if share.owns(host):
                 queues.rest_until(host, until, now)
                 if until - now > settings.hung_after:
-                    queues.blocked.add(host)
+                    queues.drop(host)
     return FetchSession(loop, protocols, fetch_log)
 
 
@@ -175,8 +179,13 @@ def _followed(resumed: Resumed, key: object, share: Share) -> Iterable[FetchItem
             yield unpack_follow(url, value, queue_id)
 
 
-def _recorder(segment: Segment, settings: FetchSettings, conf: Configuration, parser: PageParser | None) -> Recorder:
+def _recorder(segment: Segment, settings: FetchSettings, conf: Configuration) -> Recorder:
     mime, signature = MimeUtil(conf), signature_from_conf(conf)
+    parser: PageParser | None = None
+    if settings.parse:
+        from minutch.fetch.parsing import FetchParser
+
+        parser = FetchParser(conf, segment.name)
     return Recorder(
         segment.name,
         settings,

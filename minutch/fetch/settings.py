@@ -7,7 +7,7 @@ A time of -1 means "none" throughout.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from minutch.conf import Configuration
@@ -192,8 +192,6 @@ class FetchSettings:
     store_content: bool
     store_robots: bool
     signature: bool
-    skip_truncated: bool
-    delete_failed_parse: bool
     filter_urls: bool
     normalize_urls: bool
     publish: bool
@@ -224,8 +222,6 @@ class FetchSettings:
             store_content=store_content,
             store_robots=store_robots and store_content,
             signature=conf.get_boolean("fetcher.signature", False),
-            skip_truncated=conf.get_boolean("parser.skip.truncated", True),
-            delete_failed_parse=conf.get_boolean("parser.delete.failed.parse", False),
             filter_urls=conf.get_boolean("fetcher.filter.urls", False),
             normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),
             publish=conf.get_boolean("fetcher.publisher", False),
@@ -233,7 +229,3 @@ class FetchSettings:
             store_etag=conf.get_boolean("http.store.etag", True),
             processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
         )
-
-    def with_queues(self, **changes: int) -> FetchSettings:
-        """The same settings with other queue settings; for tests and child processes."""
-        return replace(self, queues=replace(self.queues, **changes))  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import time
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,8 +21,6 @@ _SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS robots"
     " (key TEXT PRIMARY KEY, fetched REAL, code INTEGER, content BLOB, content_type TEXT) WITHOUT ROWID"
 )
-COMMIT_EVERY: Final = 1.0
-"""Seconds between two commits at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +38,16 @@ class RobotsDisk:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._committed = time.monotonic()
         self._db: sqlite3.Connection | None = self._open()
 
     def _open(self) -> sqlite3.Connection | None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         for _ in range(2):
             try:
-                db = sqlite3.connect(self.path, timeout=5)
+                db = sqlite3.connect(self.path, timeout=5, isolation_level=None)
                 db.execute("PRAGMA journal_mode=WAL")
                 db.execute("PRAGMA synchronous=OFF")
                 db.execute(_SCHEMA)
-                db.commit()
                 return db
             except sqlite3.DatabaseError as exc:
                 log.warning("%s: begun anew: %s", self.path, exc)
@@ -74,24 +69,15 @@ class RobotsDisk:
             return None
 
     def put(self, key: str, fetched: float, code: int, content: bytes, content_type: str) -> None:
-        """Remember a file; on disk within a second or at `close`."""
+        """Remember a file at once: a killed fetch does not ask again either."""
         if self._db is None:
             return
         row = (key, fetched, code, zlib.compress(content, 1), content_type)
         with suppress(sqlite3.DatabaseError):
             self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?, ?)", row)
-            if time.monotonic() - self._committed > COMMIT_EVERY:
-                self._commit()
-
-    def _commit(self) -> None:
-        assert self._db is not None
-        self._db.commit()
-        self._committed = time.monotonic()
 
     def close(self) -> None:
-        """Commit and close."""
+        """Close the file."""
         if self._db is not None:
-            with suppress(sqlite3.DatabaseError):
-                self._commit()
             self._db.close()
             self._db = None

@@ -52,11 +52,14 @@ class Rules:
         return self.allowed
 
 
+Page = tuple[int, str] | Callable[[], Awaitable[ProtocolOutput]]
+
+
 @dataclass
 class Web(Protocol):
     """Pages by URL: a status code and its message, or a function."""
 
-    pages: dict[str, tuple[int, str] | Callable[[], Awaitable[ProtocolOutput]]] = field(default_factory=dict)
+    pages: dict[str, Page] = field(default_factory=dict)
     robots: dict[str, Rules] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -182,7 +185,7 @@ async def test_every_page_is_fetched_once(bench: Bench) -> None:
 
 
 async def test_each_status_has_its_outcome(bench: Bench) -> None:
-    pages = {
+    pages: dict[str, Page] = {
         "http://a/gone": (codes.GONE, "x"),
         "http://a/404": (codes.NOTFOUND, "x"),
         "http://a/401": (codes.ACCESS_DENIED, "x"),
@@ -292,7 +295,7 @@ async def test_a_deferral_that_is_lifted(bench: Bench) -> None:
         rules.defer_visits = False
         return result
 
-    web.get_robot_rules = once  # type: ignore[method-assign]
+    web.get_robot_rules = once  # type: ignore[method-assign, assignment]
     found = await bench.fetch(web, urls(2), settings)
     assert found.outcomes == {Outcome.FETCHED: 2}
 
@@ -481,7 +484,7 @@ class Refreshing:
     def __init__(self, seconds: str) -> None:
         self.status = ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://b/next", seconds])
 
-    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage | None:
+    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
         return ParsedPage(status=self.status if "//a/" in url else ParseStatus(SUCCESS))
 
 
@@ -497,7 +500,7 @@ async def test_links_are_followed_in_the_same_fetch(bench: Bench) -> None:
         return [FetchItem(f"http://a/d{depth}", CrawlDatum(), "a", None, depth)] if depth <= 2 else []
 
     class Plain:
-        def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage | None:
+        def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
             return ParsedPage(status=ParseStatus(SUCCESS))
 
     found = await bench.fetch(Web(), ["http://a/0"], QUICK, parser=Plain(), hooks=Hooks(parsed=links))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from minutch.conf import Configuration
-from minutch.errors import PluginError, UrlError
+from minutch.errors import UrlError
 from minutch.fetch.ledger import Outcome
 from minutch.fetch.log import Frame, Part
 from minutch.fetch.outcome import REPR_KEY, RedirectRules, ending, redirect_datum
@@ -126,12 +126,10 @@ class Scores(NoScoring):
 
 
 class Parser:
-    def __init__(self, page: ParsedPage | None) -> None:
+    def __init__(self, page: ParsedPage) -> None:
         self.page = page
 
-    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage | None:
-        if self.page is None:
-            raise PluginError("no parser")
+    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
         return self.page
 
 
@@ -143,7 +141,6 @@ def recorder(settings: FetchSettings = SETTINGS, parser: PageParser | None = Non
         content_type=lambda declared, url, data: declared or None,
         signature=lambda content: b"S" * 16,
         parser=parser,
-        is_truncated=lambda content: content.metadata.first("cut") is not None,
     )
 
 
@@ -207,23 +204,10 @@ def test_parsed_pages_have_their_own_signature_and_records() -> None:
 
 
 def test_failed_parse() -> None:
-    made = recorder(parser=Parser(None))
-    assert record(made, html())[0].signature == b"S" * 16
-    deleting = recorder(replace(SETTINGS, delete_failed_parse=True), Parser(None))
-    datum, content = record(deleting, html())
+    datum, content = record(recorder(parser=Parser(ParsedPage(signature=b"E" * 16, failed=True))), html())
+    assert datum.signature == b"E" * 16
     assert datum.status == status.STATUS_PARSE_FAILED
     assert content is not None and content.metadata["_fst_"] == [str(status.STATUS_PARSE_FAILED)]
-
-
-def test_truncated_pages_are_not_parsed() -> None:
-    page = ParsedPage(signature=b"P" * 16)
-    cut = html()
-    cut.metadata.set("cut", "yes")
-    assert record(recorder(parser=Parser(page)), cut)[0].signature == b"S" * 16
-    cut = html()
-    cut.metadata.set("cut", "yes")
-    made = recorder(replace(SETTINGS, skip_truncated=False), Parser(page))
-    assert record(made, cut)[0].signature == b"P" * 16
 
 
 def test_skipped_urls_get_a_record_that_changes_nothing() -> None:

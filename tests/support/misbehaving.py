@@ -67,6 +67,11 @@ def fault(name: str, status: str, body: bytes | None = None, **more: str) -> Cal
     return add
 
 
+def page(body: bytes = PAGE, *lines: str, status: str = "200 OK") -> bytes:
+    """A whole answer with its length."""
+    return _length(body, *lines, status=status)
+
+
 def _length(body: bytes = PAGE, *lines: str, status: str = "200 OK") -> bytes:
     return head(f"Content-Length: {len(body)}", *lines, status=status) + body
 
@@ -254,6 +259,12 @@ class MisbehavingServer:
     tls: ssl.SSLContext | None = None
     answer_all: Answer | None = None
     """Answers every connection instead of `FAULTS`, before a request is read."""
+    pages: dict[str, bytes] = field(default_factory=dict)
+    """Whole answers by target; they come before `FAULTS`."""
+    hold: set[str] = field(default_factory=set)
+    """Targets whose first request is not answered until the client goes away or `release` is called."""
+    held: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    """Released once for each request that is being held."""
     requests: dict[str, int] = field(default_factory=dict)
     connections: int = 0
     port: int = 0
@@ -262,8 +273,13 @@ class MisbehavingServer:
         scheme = "http" if self.tls is None else "https"
         return f"{scheme}://{host}:{self.port}/{name}"
 
+    def release(self) -> None:
+        """Answer what is held."""
+        self._loop.call_soon_threadsafe(self._released.set)
+
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
+        self._released = asyncio.Event()
         started = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
         self._thread.start()
@@ -304,8 +320,16 @@ class MisbehavingServer:
             await writer.wait_closed()
 
     async def _answer(self, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if target in self.hold and self.requests[target] == 1:
+            self.held.release()
+            gone = asyncio.ensure_future(reader.read())
+            freed = asyncio.ensure_future(self._released.wait())
+            await asyncio.wait({gone, freed}, return_when=asyncio.FIRST_COMPLETED)
+            gone.cancel()
+            freed.cancel()
         found = FAULTS.get(target.partition("?")[0].lstrip("/"))
         answer = _length(b"no", status="404 Not Found") if found is None else found.answer
+        answer = self.pages.get(target, answer)
         if isinstance(answer, bytes):
             writer.write(answer)
         else:

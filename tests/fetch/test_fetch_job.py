@@ -1,0 +1,320 @@
+"""The fetch command on a loopback server: what it writes, how it ends, and how it goes on after a kill."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minutch.clock import SystemClock
+from minutch.errors import ConfigError, LockedError, StoreError, UsageError
+from minutch.fetch.fetch import WORK, fetch, run
+from minutch.fetch.state import FetchState, state_folder
+from minutch.formats.writables import LongWritable, Text
+from minutch.job import JobContext
+from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
+from minutch.segment.store import Segment
+from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = b"<html><head><title>T</title></head><body><a href='/linked'>one</a> text</body></html>"
+
+
+@pytest.fixture
+def server() -> Iterator[MisbehavingServer]:
+    with MisbehavingServer() as running:
+        yield running
+
+
+def pages(server: MisbehavingServer, count: int) -> list[str]:
+    for n in range(count):
+        server.pages[f"/p{n}"] = page(HTML, "Content-Type: text/html")
+    return [server.url(f"p{n}") for n in range(count)]
+
+
+# -- what is written -------------------------------------------------------------------------------------------
+
+
+def test_a_fetched_segment(server: MisbehavingServer, tmp_path: Path) -> None:
+    server.pages["/robots.txt"] = page(b"User-agent: *\nDisallow: /private\n")
+    urls = [*pages(server, 3), server.url("private"), server.url("missing"), server.url("code-500-cut-off")]
+    segment = make_segment(tmp_path, urls)
+    counters = fetch_segment(segment, conf_for())
+    assert counters == {
+        "generated": 6,
+        "fetched": 3,
+        "redirected": 0,
+        "gone": 1,
+        "retry": 1,
+        "denied": 1,
+        "deferred": 0,
+    }
+    assert sorted(path.name for path in segment.path.iterdir()) == ["content", "crawl_fetch", "crawl_generate"]
+    assert server.requests["/robots.txt"] == 1
+    datum = fetched(segment)[urls[0]][0]
+    assert datum.status_name == "fetch_success"
+    assert sorted(map(str, datum.metadata)) == ["Content-Type", "_pst_", "_rs_", "nutch.protocol.code"]
+    content = contents(segment)[urls[0]]
+    assert (content.content, content.content_type) == (HTML, "text/html")
+    assert content.metadata["nutch.segment.name"] == ["20260101000000"]
+    assert content.metadata["_fst_"] == ["33"] and content.metadata["nutch.crawl.score"] == ["1.0"]
+    assert set(contents(segment)) == set(urls[:3])
+
+
+def test_parsing_while_fetching(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = make_segment(tmp_path, pages(server, 2))
+    conf = conf_for(
+        fetcher__parse="true",
+        plugin__includes="protocol-http|parse-html|urlnormalizer-basic|scoring-opic",
+    )
+    fetch_segment(segment, conf)
+    url = server.url("p0")
+    assert str(segment.get("parse_text", url)[0]).endswith("text")
+    assert "Title: T" in str(segment.get("parse_data", url)[0])
+    linked = [(key, value.status_name) for key, value in segment.records("crawl_parse")]  # type: ignore[attr-defined]
+    assert linked == [(server.url(f"p{n}"), "signature") if k == 0 else (server.url("linked"), "linked")
+                      for n in range(2) for k in range(2)]  # fmt: skip
+    assert fetched(segment)[url][0].signature is not None
+
+
+def test_following_links_while_fetching(server: MisbehavingServer, tmp_path: Path) -> None:
+    urls = pages(server, 1)
+    server.pages["/linked"] = page(b"<a href='/deeper'>x</a>", "Content-Type: text/html")
+    server.pages["/deeper"] = page(b"<a href='/deepest'>x</a>", "Content-Type: text/html")
+    values = {
+        "fetcher.parse": "true",
+        "fetcher.follow.outlinks.depth": "2",
+        "plugin.includes": "protocol-http|parse-html|scoring-opic",
+    }
+    segment = make_segment(tmp_path, urls)
+    fetch_segment(segment, conf_for().with_values(values))
+    assert list(fetched(segment)) == [server.url(name) for name in ("deeper", "linked", "p0")]
+    assert "/deepest" not in server.requests
+
+
+def test_content_may_stay_out(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = make_segment(tmp_path, pages(server, 1))
+    fetch_segment(segment, conf_for(fetcher__store__content="false"))
+    assert not segment.has("content") and segment.has("crawl_fetch")
+
+
+def test_an_empty_fetch_list(tmp_path: Path) -> None:
+    segment = make_segment(tmp_path, [])
+    assert fetch_segment(segment, conf_for())["generated"] == 0
+    assert fetched(segment) == {}
+
+
+def test_urls_are_filtered_and_normalized_if_asked_for(server: MisbehavingServer, tmp_path: Path) -> None:
+    (tmp_path / "regex-urlfilter.txt").write_text("-/p1$\n+.\n")
+    urls = pages(server, 2)
+    segment = make_segment(tmp_path, [*(f"{url}#x" for url in urls), "nosuch:url"])
+    values = {
+        "plugin.includes": "protocol-http|urlfilter-regex|urlnormalizer-basic|scoring-opic",
+        "urlfilter.regex.file": str(tmp_path / "regex-urlfilter.txt"),
+        "fetcher.filter.urls": "true",
+        "fetcher.normalize.urls": "true",
+    }
+    counters = fetch_segment(segment, conf_for().with_values(values))
+    assert counters["skipped (filtered)"] == 2
+    found = fetched(segment)
+    assert found[urls[0]][0].status_name == "fetch_success"
+    assert "notfetching(20), lastModified=0: filtered" in str(found[f"{urls[1]}#x"][0])
+
+
+def test_a_resource_is_asked_for_by_its_last_version(server: MisbehavingServer, tmp_path: Path) -> None:
+    server.pages["/p"] = page(HTML, 'ETag: "v1"')
+    first = make_segment(tmp_path, [server.url("p")])
+    fetch_segment(first, conf_for())
+    assert "ETag" not in str(fetched(first)[server.url("p")][0])
+    with FetchState(state_folder(first.path)) as state:
+        assert state.etag(server.url("p")) == '"v1"'
+    asked: list[bytes] = []
+
+    async def answer(reader: object, writer: object, target: str) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")  # type: ignore[attr-defined]
+        asked.append(head)
+        writer.write(b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n")  # type: ignore[attr-defined]
+
+    server.answer_all = answer
+    datum = CrawlDatum(STATUS_DB_FETCHED, 100, 1.0, modified_time=1_735_726_830_000)
+    second = Segment(first.path.with_name("20260102000000"))
+    make_segment(tmp_path / "x", [(server.url("p"), datum)]).path.rename(second.path)
+    counters = fetch_segment(second, conf_for())
+    assert counters["not modified"] == 1
+    assert b'If-Modified-Since: Wed, 01 Jan 2025 10:20:30 GMT\r\nIf-None-Match: "v1"\r\n' in asked[-1]
+    names = set(map(str, fetched(second)[server.url("p")][0].metadata))
+    assert names == {"_rs_", "nutch.protocol.code", "_pst_"}
+
+
+def test_robots_txt_is_not_asked_for_again_in_the_next_round(server: MisbehavingServer, tmp_path: Path) -> None:
+    server.pages["/robots.txt"] = page(b"User-agent: *\nDisallow: /p1\n")
+    urls = pages(server, 2)
+    segment = make_segment(tmp_path, urls)
+    fetch_segment(segment, conf_for())
+    second = Segment(segment.path.with_name("20260102000000"))
+    make_segment(tmp_path / "x", urls).path.rename(second.path)
+    assert fetch_segment(second, conf_for())["denied"] == 1
+    assert server.requests["/robots.txt"] == 1
+
+
+def test_a_busy_host_is_left_alone_in_the_next_round(server: MisbehavingServer, tmp_path: Path) -> None:
+    server.pages["/p"] = page(b"", "Retry-After: 3600", status="503 Busy")
+    conf = conf_for().with_values({"http.retry.after.max.seconds": "86400"})
+    segment = make_segment(tmp_path, [server.url("p"), *pages(server, 2)])
+    assert fetch_segment(segment, conf) == {
+        "generated": 3,
+        "fetched": 0,
+        "redirected": 0,
+        "gone": 0,
+        "retry": 1,
+        "denied": 0,
+        "deferred": 2,
+    }
+    second = Segment(segment.path.with_name("20260102000000"))
+    make_segment(tmp_path / "x", pages(server, 2)).path.rename(second.path)
+    assert fetch_segment(second, conf)["deferred"] == 2
+    assert "/p0" not in server.requests
+
+
+def test_variable_delay_does_not_reach_the_segment(server: MisbehavingServer, tmp_path: Path) -> None:
+    datum = CrawlDatum(1, 100, 1.0)
+    datum.metadata[Text("_variableFetchDelay_")] = LongWritable(1)
+    segment = make_segment(tmp_path, [(pages(server, 1)[0], datum)])
+    fetch_segment(segment, conf_for())
+    assert "_variableFetchDelay_" not in str(fetched(segment))
+
+
+# -- how it ends -----------------------------------------------------------------------------------------------
+
+
+def context(conf_values: dict[str, str] | None = None) -> JobContext:
+    return JobContext(conf_for().with_values(conf_values or {}), err=io.StringIO())
+
+
+def test_command_line(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = make_segment(tmp_path, pages(server, 1))
+    assert run([str(segment.path), "-threads", "2"], context()) == 0
+    with pytest.raises(UsageError) as caught:
+        run([], context())
+    assert "Usage: Fetcher <segment> [-threads n]" in str(caught.value)
+    assert caught.value.exit_code == 255
+
+
+@pytest.mark.parametrize("name", ["", "   "])
+def test_nothing_is_fetched_without_a_name(tmp_path: Path, name: str) -> None:
+    segment = make_segment(tmp_path, [])
+    with pytest.raises(ConfigError, match=r"http\.agent\.name") as caught:
+        run([str(segment.path)], context({"http.agent.name": name}))
+    assert caught.value.exit_code == 255
+
+
+def test_a_fetched_segment_is_not_fetched_again(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = make_segment(tmp_path, pages(server, 1))
+    fetch_segment(segment, conf_for())
+    with pytest.raises(StoreError, match="fetched already"):
+        fetch_segment(segment, conf_for())
+
+
+def test_no_fetch_list(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no fetch list"):
+        fetch(tmp_path, conf_for(), clock=SystemClock(), err=io.StringIO())
+
+
+def test_two_fetches_of_one_segment(tmp_path: Path) -> None:
+    import fcntl
+
+    segment = make_segment(tmp_path, [])
+    (segment.path / WORK).mkdir()
+    with (segment.path / WORK / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(LockedError, match="another process"):
+            fetch_segment(segment, conf_for())
+
+
+# -- kills and signals -----------------------------------------------------------------------------------------
+
+
+def start(segment: Segment, **values: str) -> subprocess.Popen[str]:
+    given = {name.replace("__", "."): value for name, value in values.items()}
+    properties = {**LOOPBACK, "fetcher.threads.per.queue": "4", **given}
+    options = [f"-D{name}={value}" for name, value in properties.items()]
+    return subprocess.Popen(
+        [sys.executable, "-m", "minutch", "fetch", *options, str(segment.path), "-threads", "4"],
+        cwd=ROOT,
+        env={**os.environ, "NUTCH_LOG_DIR": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def held(server: MisbehavingServer, tmp_path: Path, count: int = 40) -> Segment:
+    """A segment whose last four pages are held back by the server."""
+    urls = pages(server, count)
+    server.hold = {f"/p{n}" for n in range(count - 4, count)}
+    return make_segment(tmp_path, urls)
+
+
+def wait_until_held(server: MisbehavingServer) -> None:
+    for _ in range(4):
+        assert server.held.acquire(timeout=60)
+
+
+def test_after_a_kill_only_what_was_in_flight_is_fetched_again(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = held(server, tmp_path)
+    process = start(segment)
+    wait_until_held(server)
+    process.kill()
+    process.communicate(timeout=60)
+    assert not segment.has("crawl_fetch")
+    counters = fetch_segment(segment, conf_for())
+    assert counters["fetched"] == 40
+    assert {d.status_name for found in fetched(segment).values() for d in found} == {"fetch_success"}
+    assert len(fetched(segment)) == 40 == len(contents(segment))
+    twice = {target for target, count in server.requests.items() if count > 1}
+    assert twice == server.hold
+    assert sorted(path.name for path in segment.path.iterdir()) == ["content", "crawl_fetch", "crawl_generate"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_finishes_what_is_in_flight(server: MisbehavingServer, tmp_path: Path, number: int) -> None:
+    urls = pages(server, 40)
+    server.hold = {f"/p{n}" for n in range(4)}
+    segment = make_segment(tmp_path, urls)
+    process = start(segment)
+    wait_until_held(server)
+    process.send_signal(number)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "finishing what is in flight" in line:
+            break
+    server.release()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    found = fetched(segment)
+    assert [found[url][0].status_name for url in urls] == ["fetch_success"] * 4 + ["linked"] * 36
+    assert set(contents(segment)) == set(urls[:4])
+
+
+def test_a_second_signal_stops_at_once(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = held(server, tmp_path)
+    process = start(segment)
+    wait_until_held(server)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "finishing what is in flight" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not segment.has("crawl_fetch")
+    counters = fetch_segment(segment, conf_for())
+    assert counters["generated"] == 40 and len(fetched(segment)) == 40
