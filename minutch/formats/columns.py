@@ -88,14 +88,14 @@ class BulkFile:
         return known and self.size > self._start and (self.size >= WORTH_IT[self.compression] or kernels_loaded())
 
     def spans(self) -> list[Span]:
-        """The file cut into spans; one span of all records where it is not read in bulk."""
-        if not self.is_bulk:
-            return [Span(self._start, self.size)]
-        marker = SYNC_ESCAPE + self.sync
+        """The file cut into spans, at least one. A file without markers (version 1) is one span."""
         cuts = [self._start]
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            for goal in range(self._span_size, self.size, self._span_size):
-                if goal > cuts[-1]:
+        if self.sync and self.size > self._span_size:
+            marker = SYNC_ESCAPE + self.sync
+            with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                for goal in range(self._span_size, self.size, self._span_size):
+                    if goal <= cuts[-1]:
+                        continue
                     found = data.find(marker, goal)
                     if found < 0:
                         break

@@ -160,13 +160,13 @@ def spread(rows: Array, spare: Array, stack: Array, top: Int, low: Int, high: In
     for i in range(low, high):
         starts[np.int64((words[i] >> shift) & np.uint64(0xFF)) + 1] += 1
     starts[0] = np.int64(low)
-    for digit in range(256):
-        starts[digit + 1] += starts[digit]
-        if starts[digit + 1] - starts[digit] > 1:
+    for number in range(256):
+        starts[number + 1] += starts[number]
+        if starts[number + 1] - starts[number] > 1:
             top += 1
-            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = starts[digit], starts[digit + 1], depth, 1
+            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = starts[number], starts[number + 1], depth, 1
     for i in range(low, high):
-        digit = np.int64((words[i] >> shift) & np.uint64(0xFF))
+        digit: Int = np.int64((words[i] >> shift) & np.uint64(0xFF))
         at = starts[digit]
         starts[digit] += 1
         spare_words[at], spare_order[at] = words[i], order[i]

@@ -1,0 +1,72 @@
+"""Columns of byte strings go to Polars and back without a copy, and die with their last user."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import polars as pl
+
+from minutch.formats import columns_arrow
+from minutch.formats.columns_arrow import from_series
+from minutch.formats.columns_kernels import string_bytes
+from minutch.formats.columns_reading import string_column
+
+STRINGS = [b"", b"a", b"exactly12byt", b"thirteen byte", b"http://www.example.org/", b"\xff\0\xfe", b"x" * 5000]
+
+
+def column(strings: list[bytes]) -> pl.Series:
+    """A column over a buffer that is not a byte longer than it needs to be."""
+    buffer = np.frombuffer(b"".join(strings), np.uint8)
+    length = np.array([len(s) for s in strings], np.int32)
+    at = np.cumsum([0, *length[:-1]]).astype(np.int64)
+    return string_column("name", buffer, at, length)
+
+
+def strings_of(series: pl.Series) -> list[bytes]:
+    """What a kernel sees in a column."""
+    strings = from_series(series)
+    return [string_bytes(strings.views, strings.addresses, i).tobytes() for i in range(len(series))]
+
+
+def test_polars_sees_the_strings() -> None:
+    series = column(STRINGS)
+    assert series.name == "name" and series.dtype == pl.Binary
+    assert series.to_list() == STRINGS
+    assert series.sort().to_list() == sorted(STRINGS)
+
+
+def test_kernels_see_polars_strings() -> None:
+    assert strings_of(pl.Series(STRINGS, dtype=pl.Binary)) == STRINGS
+    assert strings_of(column(STRINGS)) == STRINGS
+
+
+def test_chunks_slices_and_nulls() -> None:
+    series = pl.concat(
+        [column(STRINGS), pl.Series("name", [None, b"more", b"a longer one than that"]), column(STRINGS)]
+    )
+    assert strings_of(series) == [value or b"" for value in series]
+    assert strings_of(series[3:12]) == [value or b"" for value in series[3:12]]
+    assert strings_of(pl.Series([None, None], dtype=pl.Binary)) == [b"", b""]
+    assert strings_of(pl.Series([], dtype=pl.Binary)) == []
+
+
+def test_absent_strings_are_null() -> None:
+    buffer = np.frombuffer(b"abcdef", np.uint8)
+    at, length = np.array([0, 1, 2], np.int64), np.array([1, -1, 3], np.int32)
+    assert string_column("n", buffer, at, length, absent=length < 0).to_list() == [b"a", None, b"cde"]
+    everything = string_column("n", buffer, at, length, absent=np.ones(3, np.bool_))
+    assert everything.to_list() == [None, None, None] and everything.dtype == pl.Binary
+
+
+def test_what_polars_was_given_is_released_with_its_last_user() -> None:
+    before = len(columns_arrow._held)
+    series = column(STRINGS)
+    part = series.filter(pl.Series([True, False] * 3 + [True]))
+    assert len(columns_arrow._held) == before + 1
+    del series
+    gc.collect()
+    assert part.to_list() == STRINGS[::2]
+    del part
+    gc.collect()
+    assert len(columns_arrow._held) == before
