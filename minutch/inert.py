@@ -107,7 +107,6 @@ INERT: frozenset[str] = frozenset(
         "parsefilter.naivebayes.trainfile",
         "parsefilter.naivebayes.wordlist",
         "parser.html.impl",
-        "publisher.order",
         "rabbitmq.publisher.binding",
         "rabbitmq.publisher.binding.arguments",
         "rabbitmq.publisher.exchange.name",
