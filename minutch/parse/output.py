@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,6 +72,18 @@ class OutputRules:
         self._max_length = _limit(conf.get_int("db.max.outlink.length", 4096))
         self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
         self._to_crawldb = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
+
+    def keep_links(self, url: str, links: Sequence[Outlink]) -> list[Outlink]:
+        """The links that the fetcher keeps of a page: normalized, filtered, at most as many as configured."""
+        origin = self.links.origin(url)
+        kept: list[Outlink] = []
+        for link in links:
+            if len(kept) >= self._max_links:
+                break
+            target = self._accepted(url, link.to_url, origin)
+            if target is not None:
+                kept.append(Outlink(target, link.anchor, link.metadata))
+        return kept
 
     def records(self, url: str, parse: Parse, now: int) -> PageOutput:
         """The records of a page; `now` (ms) is the time that new records carry."""
@@ -140,8 +152,9 @@ class OutputRules:
         return kept, targets, self._distribute(url, data, targets)
 
     def _target(self, url: str, target: str, origin: str | None) -> str | None:
-        if self._filtered:
-            return target
+        return target if self._filtered else self._accepted(url, target, origin)
+
+    def _accepted(self, url: str, target: str, origin: str | None) -> str | None:
         if len(target) > self._max_length:
             return None
         return self.links.accept(url, target, origin)

@@ -67,7 +67,7 @@ class PageParser:
         self._signature = signature_from_conf(conf)
         self._scoring = ScoringFilters(conf)
         self._output = OutputRules(conf, self._scoring)
-        self._fetch_output = OutputRules(conf, self._scoring, filtered=False)
+        self._fetch_output = OutputRules(conf, self._scoring, filtered=True)
         self._skips_truncated = conf.get_boolean("parser.skip.truncated", True)
         self._deletes_failed = conf.get_boolean("parser.delete.failed.parse", False)
 
@@ -113,6 +113,7 @@ class PageParser:
             failed = failed or (self._deletes_failed and not parse.data.status.is_success)
             parse = self._finish(url, content, parse)
             parse.data.content_meta.set(FETCH_TIME_KEY, str(fetch_time))
+            parse.data.outlinks = self._fetch_output.keep_links(url, parse.data.outlinks)
             if url == content.url:
                 own = bytes.fromhex(parse.data.content_meta.first(SIGNATURE_KEY) or "")
             outputs.append(self._fetch_output.records(url, parse, fetch_time))

@@ -22,7 +22,7 @@ from minutch.errors import UsageError
 from minutch.job import Counters, JobContext
 from minutch.parse.segmentparts import PartWriters
 from minutch.parse.segmenttask import PackedPage, SegmentTask
-from minutch.parse.worker import WorkerPool, default_workers
+from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 
 log = logging.getLogger(__name__)
@@ -32,10 +32,6 @@ _SWITCHES: Final = {"-nofilter": "parse.filter.urls", "-nonormalize": "parse.nor
 
 REPEATED: Final = "left_out_same_url"
 """Counts documents of a URL that had one already (a page fetched twice, through redirects)."""
-TIMEOUT: Final = 30
-"""Seconds for a page where the configuration says nothing."""
-MEMORY: Final = 1024
-"""MiB that a worker may take where the configuration says nothing."""
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -70,7 +66,7 @@ def parse_segment(
     values = _contents(segment)
     with segment.writing(folders) as directory, ExitStack() as stack:
         writers = stack.enter_context(PartWriters(directory, conf, stores_text=stores_text))
-        pool = stack.enter_context(worker_pool(make_task, conf))
+        pool: WorkerPool[PackedPage] = stack.enter_context(WorkerPool(make_task, **pool_settings(conf)))
         for packed in pool.map(values):
             counters.add("pages")
             for outcome in packed.outcomes:
@@ -94,13 +90,3 @@ def _write(page: PackedPage, writers: PartWriters, counters: Counters) -> None:
 def _contents(segment: Segment) -> Iterator[bytes]:
     """The serialized Content of all pages, in the order of their URLs."""
     return (value for _, value in segment.raw_sorted(CONTENT))
-
-
-def worker_pool(make_task: Callable[[], SegmentTask], conf: Configuration) -> WorkerPool[PackedPage]:
-    """Workers as configured: parser.workers, parser.timeout, parser.worker.memory (MiB)."""
-    return WorkerPool(
-        make_task,
-        workers=conf.get_int("parser.workers", 0) or default_workers(),
-        timeout=conf.get_int("parser.timeout", TIMEOUT),
-        memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
-    )

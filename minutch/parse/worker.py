@@ -26,12 +26,19 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar
 
 from minutch.parse.dispatch import ParseTimeout
 
+if TYPE_CHECKING:
+    from minutch.conf import Configuration
+
 log = logging.getLogger(__name__)
 
+TIMEOUT: Final = 30
+"""Seconds for an item where the configuration says nothing."""
+MEMORY: Final = 1024
+"""MiB that a worker may take where the configuration says nothing."""
 BATCH_ITEMS: Final = 64
 BATCH_BYTES: Final = 1 << 20
 GRACE: Final = 2.0
@@ -261,6 +268,19 @@ def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
         yield _Batch(number, batch, [None] * len(batch))
 
 
-def default_workers() -> int:
-    """As many workers as there are processors for this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+class PoolSettings(TypedDict):
+    """Arguments of a WorkerPool: processes, seconds for an item, bytes that each process may take."""
+
+    workers: int
+    timeout: float
+    memory: int
+
+
+def pool_settings(conf: Configuration) -> PoolSettings:
+    """parser.workers (0: as many as there are processors), parser.timeout (s, -1: none), parser.worker.memory (MiB)."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return PoolSettings(
+        workers=conf.get_int("parser.workers", 0) or processors,
+        timeout=conf.get_int("parser.timeout", TIMEOUT),
+        memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
+    )
