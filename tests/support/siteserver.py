@@ -18,6 +18,8 @@ import gzip
 import json
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -86,10 +88,14 @@ class Site:
 
 
 class SiteServer:
-    """Serves a Site from threads: `with SiteServer() as server: server.site.url("one")`. `requests` are what came."""
+    """Serves a Site from threads: `with SiteServer() as server: server.site.url("one")`. `requests` are what came.
+
+    `before` is called with the path of each request, in its thread, before it is answered; a test may hold it there.
+    """
 
     def __init__(self, folder: Path = SITE, port: int = 0) -> None:
         self.requests: list[tuple[str, str]] = []
+        self.before: Callable[[str], None] = lambda path: None
         self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._http.daemon_threads = True
         routes = json.loads((folder / "routes.json").read_text(encoding="utf-8"))
@@ -119,13 +125,15 @@ def _handler(server: SiteServer) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             host = self.headers.get("Host", "")
             server.requests.append((host, self.path))
+            server.before(self.path)
             answer = server.site.answer(host, self.path, self.headers.get("If-Modified-Since"))
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
-            self.wfile.write(answer.body)
+            with suppress(OSError):  # the client may have gone
+                self.wfile.write(answer.body)
 
         def log_message(self, format: str, *args: object) -> None:
             """The server is quiet; `requests` has it all."""

@@ -1,0 +1,103 @@
+"""bin/crawl killed and interrupted in the middle of a fetch: the next run finishes the round, and nothing is lost."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cycle.test_demo_crawl import END_STATES, Crawled
+from tests.support.demo import definitions, write_seeds
+from tests.support.golden import PROJECT
+from tests.support.siteserver import SiteServer
+
+LONG = 60.0
+"""Seconds after which something must have gone wrong."""
+
+
+class Gate:
+    """Holds the first request for a path until it is opened."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.reached = threading.Event()
+        self.opened = threading.Event()
+
+    def __call__(self, path: str) -> None:
+        if path == self.path and not self.opened.is_set():
+            self.reached.set()
+            self.opened.wait(LONG)
+
+
+@pytest.fixture
+def server() -> Iterator[SiteServer]:
+    with SiteServer() as running:
+        yield running
+
+
+def start(folder: Path, server: SiteServer, rounds: int = 3) -> subprocess.Popen[str]:
+    """bin/crawl in a process of its own."""
+    seeds = write_seeds(folder, server.site)
+    words = [*definitions(), "-D", "fetcher.server.delay=0.0", str(seeds), str(folder / "crawl"), str(rounds)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "minutch.crawl", *words],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=LONG)
+    return process.returncode, out, err
+
+
+def states(folder: Path, server: SiteServer) -> dict[str, str]:
+    return {url: datum.status_name for url, datum in Crawled(folder, server, "").crawldb.items()}
+
+
+def test_killed(tmp_path: Path, server: SiteServer) -> None:
+    server.before = gate = Gate("/visit.html")
+    process = start(tmp_path, server)
+    assert gate.reached.wait(LONG)
+    process.send_signal(signal.SIGKILL)
+    assert finish(process)[0] == -signal.SIGKILL
+    gate.opened.set()
+    fetched_before = {path for _, path in server.requests}
+    del server.requests[:]
+
+    code, out, err = finish(start(tmp_path, server, 2))
+    assert code == 0, err
+    assert "Round 1 goes on with segment" in out
+    assert states(tmp_path, server) == END_STATES
+    again = [path for _, path in server.requests if path in fetched_before and path != "/robots.txt"]
+    assert set(again) <= {"/visit.html"}  # at most what was in flight
+    assert len(Crawled(tmp_path, server, "").segments) == 3
+
+
+def test_interrupted(tmp_path: Path, server: SiteServer) -> None:
+    server.before = gate = Gate("/visit.html")
+    process = start(tmp_path, server)
+    assert gate.reached.wait(LONG)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert any("interrupted: finishing what is in flight" in line for line in process.stderr)
+    gate.opened.set()
+    code, _, _ = finish(process)
+    assert code == 130
+    first, second = Crawled(tmp_path, server, "").segments
+    assert first.is_complete
+    assert second.has("crawl_fetch")
+    assert not second.has("crawl_parse")
+    assert states(tmp_path, server)["one/visit.html"] == "db_unfetched"
+
+    code, out, err = finish(start(tmp_path, server, 4))
+    assert code == 0, err
+    assert f"Round 1 goes on with segment {second.name}: parse, updatedb, invertlinks, dedup" in out
+    assert states(tmp_path, server) == {**END_STATES, "one/books/tides-2.html": "db_fetched"}

@@ -1,0 +1,122 @@
+"""bin/: each script makes .venv on first use, again when pyproject.toml has changed, and hands its arguments over."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.golden import PROJECT
+
+BASH = shutil.which("bash") or ""
+pytestmark = pytest.mark.skipif(not BASH, reason="the scripts need bash")
+
+# Stands in for Python: notes what it was called with; `-m venv` puts a copy of itself into the environment.
+FAKE = """#!{bash}
+echo "$(basename "$0") $*" >> "{log}"
+case "$*" in
+    "-m venv"*) mkdir -p "${{@: -1}}/bin" && cp "$0" "${{@: -1}}/bin/python" ;;
+    *"pip install"*) [ -z "${{PIP_FAILS:-}}" ] || {{ echo "no such package"; exit 1; }} ;;
+    "-c import sys, venv"*) [ -z "${{TOO_OLD:-}}" ] ;;
+esac
+"""
+TOOLS = ("basename", "bash", "cat", "cksum", "cp", "dirname", "flock", "mkdir", "readlink", "tail")
+
+
+class Checkout:
+    """A folder with the scripts, and a PATH on which the fake is the only Python."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "checkout"
+        shutil.copytree(PROJECT / "bin", self.home / "bin")
+        (self.home / "pyproject.toml").write_text("[project]\n")
+        self.log = folder / "log"
+        self.path = folder / "path"
+        self.path.mkdir()
+        for tool in TOOLS:
+            found = shutil.which(tool)
+            if found:
+                (self.path / tool).symlink_to(found)
+        python = self.path / "python3"
+        python.write_text(FAKE.format(bash=BASH, log=self.log))
+        python.chmod(0o755)
+
+    def run(self, script: str, *args: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": str(self.path), "HOME": os.environ.get("HOME", "/"), **more}
+        command = [str(self.home / "bin" / script), *args]
+        return subprocess.run(
+            command, env=environment, cwd=cwd or self.home, capture_output=True, text=True, check=False
+        )
+
+    def calls(self) -> list[str]:
+        """What the fake was called with since last asked, look-ups of versions left out."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        return [line for line in lines if " -c " not in line]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in (PROJECT / "bin").iterdir()))
+def test_bash_reads_it(script: str) -> None:
+    assert subprocess.run([BASH, "-n", str(PROJECT / "bin" / script)], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("script", "extras", "handed"),
+    [
+        ("minutch", "", "python -m minutch inject a b"),
+        ("crawl", "", "python -m minutch.crawl inject a b"),
+        ("demo", "", "python -m tests.support.demo inject a b"),
+        ("test", "[test]", "python -m pytest -n auto inject a b"),
+    ],
+)
+def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, handed: str) -> None:
+    install = f"python -m pip install --disable-pip-version-check --no-input -q -e .{extras}"
+    done = checkout.run(script, "inject", "a", "b")
+    assert done.returncode == 0
+    assert "minutch: installing what it needs" in done.stderr
+    assert checkout.calls() == [f"python3 -m venv --clear {checkout.home / '.venv'}", install, handed]
+    checkout.run(script, "inject", "a", "b")
+    assert checkout.calls() == [handed]
+    (checkout.home / "pyproject.toml").write_text("[project]\nname = 'changed'\n")
+    checkout.run(script, "inject", "a", "b")
+    assert checkout.calls() == [install, handed]
+
+
+def test_from_anywhere_and_through_a_link(checkout: Checkout, tmp_path: Path) -> None:
+    link = tmp_path / "minutch"
+    link.symlink_to(checkout.home / "bin" / "minutch")
+    done = subprocess.run(
+        [str(link), "x y"], env={"PATH": str(checkout.path)}, cwd="/", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert checkout.calls()[-1] == "python -m minutch x y"
+
+
+def test_no_python_is_said_clearly(checkout: Checkout) -> None:
+    done = checkout.run("minutch", TOO_OLD="1")
+    assert done.returncode == 1
+    assert "minutch needs Python 3.11 or newer" in done.stderr
+    assert not (checkout.home / ".venv").exists()
+
+
+def test_a_failed_installation_shows_why_and_is_tried_again(checkout: Checkout) -> None:
+    done = checkout.run("minutch", PIP_FAILS="1")
+    assert done.returncode == 1
+    assert "no such package" in done.stderr
+    assert "the installation failed" in done.stderr
+    checkout.calls()
+    assert checkout.run("minutch").returncode == 0
+    assert checkout.calls()[-1] == "python -m minutch"
+
+
+def test_the_tests_run_in_the_checkout(checkout: Checkout, tmp_path: Path) -> None:
+    assert checkout.run("test", "tests/x.py", cwd=tmp_path).returncode == 0
+    assert checkout.calls()[-1] == "python -m pytest -n auto tests/x.py"
