@@ -1,8 +1,8 @@
 """Finds or fetches the jars of Apache Nutch and Hadoop for the interoperability tests.
 
 They go to a cache outside the checkout: `MINUTCH_JARS`, else `~/.cache/minutch/jars`, a folder for each set. Maven
-fetches them, from the registry that the machine is set up for; where there is no Maven, Hadoop's alone come out of the
-PyPI package pyspark. A machine without a JVM or without both sources skips the tests, with the reason.
+fetches them, from the registry that the machine is set up for; where it can't, Hadoop's alone come out of the PyPI
+package pyspark. A machine without a JVM or without both sources skips the tests, with the reason.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 HADOOP = "3.4.1"
@@ -67,7 +68,8 @@ def hadoop_jars() -> list[Path]:
     """Hadoop's jars. Raises NoJars."""
     require_jvm()
     if shutil.which("mvn") is not None:
-        return _fetched(f"hadoop-{HADOOP}", _HADOOP_JARS)
+        with suppress(NoJars):
+            return _fetched(f"hadoop-{HADOOP}", _HADOOP_JARS)
     return _from_pyspark()
 
 
@@ -113,7 +115,7 @@ def _from_pyspark() -> list[Path]:
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         fresh.mkdir(parents=True)
         try:
-            pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", "."]
+            pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--retries", "1", "--target", "."]
             _run([*pip, f"pyspark=={PYSPARK}"], fresh)
             names = ("hadoop-client-*", "lz4-java-*", "snappy-java-*", "slf4j-api-*", "commons-logging-*")
             (fresh / "jars").mkdir()

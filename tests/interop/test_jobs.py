@@ -17,7 +17,7 @@ from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
 from minutch.linkdb.store import LinkDb
 from minutch.records.crawldatum import CrawlDatum
-from minutch.segment.store import CRAWL_GENERATE, Segment
+from minutch.segment.store import CRAWL_GENERATE, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from tests.interop.harness import Harness
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import copy_writable
@@ -33,7 +33,7 @@ PROPERTIES = {
     "plugin.includes": "nutch-extensionpoints",
     "mapreduce.job.reduces": "2",
     "partition.url.seed": "1",
-    "injector.current.time": str(NOW),
+    "linkdb.ignore.internal.links": "false",
 }
 
 
@@ -139,6 +139,29 @@ def test_invertlinks(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) ->
     mine, others = (_records(LinkDb(crawl / "linkdb").require_parts()) for crawl in crawls)
     assert mine == others
     assert LinkDb(ours / "linkdb").layout == LinkDb(theirs / "linkdb").layout
+
+
+def test_nutch_goes_on_after_our_parse(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
+    version, harness = nutch
+    ours, theirs = crawls
+    second = _segments(ours)[1]
+    for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE):
+        shutil.rmtree(second / folder)
+    assert _minutch("parse", second, **{"plugin.includes": "parse-html|parse-text"}) == 0
+    shutil.rmtree(_segments(theirs)[1])
+    shutil.copytree(second, theirs / "segments" / second.name)
+    for crawl in crawls:
+        shutil.rmtree(crawl / "linkdb")
+    links = ("-noNormalize", "-noFilter")
+    layout = {"linkdb.inlink.layout": version} if version == "1.20" else {}
+    _nutch(harness, tmp_path / "log1", "updatedb", theirs / "crawldb", _segments(theirs)[1])
+    _nutch(harness, tmp_path / "log2", "invertlinks", theirs / "linkdb", _segments(theirs)[1], *links)
+    assert _minutch("updatedb", ours / "crawldb", second) == 0
+    assert _minutch("invertlinks", ours / "linkdb", second, *links, **layout) == 0
+    _same_crawldb(ours / "crawldb", theirs / "crawldb")
+    mine, others = (_records(LinkDb(crawl / "linkdb").require_parts()) for crawl in crawls)
+    assert mine == others
+    assert sum(map(len, mine.values())) > 20
 
 
 def test_generate(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
