@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from minutch.arguments import Flag, parse
@@ -32,7 +33,8 @@ from minutch.crawldb.filtering import (
     UrlRules,
     encode_keys,
 )
-from minutch.crawldb.groups import has_ties, is_first, merge_sorted
+from minutch.crawldb.groups import has_ties
+from minutch.crawldb.matching import has_repeats, last, match, merged
 from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
 from minutch.crawldb.seeds import SeedMetadata, parse_metadata, read_seeds, seed_files
 from minutch.crawldb.store import CrawlDb
@@ -155,14 +157,14 @@ def inject(
                 gathering.add(frame)
                 progress.advance(len(frame))
         gathering.finish(has_ties, old.sources, seeds.parts)
-        merged = rewrite(
+        written = rewrite(
             db,
             conf,
             lambda part: [*old.streams(part), seeds.sorted(part)],
             lambda frames: merge(frames[0], frames[1], defaults, overwrite=overwrite, update=update),
             progress,
         )
-    _summarize(counters, merged, seeds.rows, old.counters)
+    _summarize(counters, written, seeds.rows, old.counters)
     _log_summary(counters, conf, filter_normalize_all)
     return counters
 
@@ -238,36 +240,34 @@ def merge(
     old: pl.DataFrame, seeds: pl.DataFrame, defaults: Defaults, *, overwrite: bool, update: bool
 ) -> tuple[pl.DataFrame, Counters]:
     """The CrawlDb with the seeds in it; tables sorted by key (Injector.InjectReducer)."""
-    old, unique = _last_of_key(old), _last_of_key(seeds)
-    unique = unique.with_columns(status=pl.lit(STATUS_DB_UNFETCHED, pl.UInt8))
-    counters = Counters()
-    counters.add(DUPLICATES, len(seeds) - len(unique))
-    if unique.is_empty():
+    old, counters = _without_repeats(old), Counters()
+    found = match(seeds["key"], old["key"])
+    rows = last(np.arange(len(seeds)), found.group)
+    counters.add(DUPLICATES, len(seeds) - len(rows))
+    if not len(rows):
         return old, counters
-    at = unique.select("key").join(old.select("key").with_row_index("at"), on="key", how="left", maintain_order="left")
-    known = at["at"].is_not_null()
+    unique = (seeds if len(rows) == len(seeds) else seeds[rows]).with_columns(
+        status=pl.lit(STATUS_DB_UNFETCHED, pl.UInt8)
+    )
+    known = found.at >= 0
     counters.add(MERGED, int(known.sum()))
-    counters.add(NEW, len(unique) - int(known.sum()))
-    if not known.any():
-        return merge_sorted(old, unique), counters
+    counters.add(NEW, int((~known).sum()))
     if overwrite:
-        rest = old.join(unique.select("key"), on="key", how="anti", maintain_order="left")
-        return merge_sorted(rest, unique), counters
-    if update:
-        old = _updated(old, at["at"].filter(known), unique.filter(known), defaults)
-    return merge_sorted(old, unique.filter(~known)), counters
+        return merged(old, found.at, found.before, unique), counters
+    if update and known.any():
+        old = _updated(old, pl.Series(found.at[known]), unique.filter(known), defaults)
+    return merged(old, found.at[~known], found.before[~known], unique.filter(~known)), counters
 
 
-def _last_of_key(frame: pl.DataFrame) -> pl.DataFrame:
-    """The last row of each key; entries that stand twice in a CrawlDb are an accident."""
-    first = is_first(frame)
-    return frame if first.all() else frame.filter(first.shift(-1, fill_value=True))
+def _without_repeats(old: pl.DataFrame) -> pl.DataFrame:
+    """The last entry of each key; that a key stands twice in a CrawlDb is an accident."""
+    return old.unique("key", keep="last", maintain_order=True) if has_repeats(old["key"]) else old
 
 
 def _updated(old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
     """The entries, those at rows `at` with what their seeds say."""
     before = old.select(pl.col("score", "fetch_interval", "metadata").gather(at))
-    merged = [rawmap.merge(own, seed) for own, seed in zip(before["metadata"], seeds["metadata"], strict=True)]
+    metadata = [rawmap.merge(own, seed) for own, seed in zip(before["metadata"], seeds["metadata"], strict=True)]
     own_score = seeds["score"] != defaults.score
     own_interval = seeds["fetch_interval"] != defaults.interval
     return old.with_columns(
@@ -275,7 +275,7 @@ def _updated(old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: De
         fetch_interval=old["fetch_interval"].scatter(
             at, seeds["fetch_interval"].zip_with(own_interval, before["fetch_interval"])
         ),
-        metadata=old["metadata"].scatter(at, pl.Series(merged, dtype=pl.Binary)),
+        metadata=old["metadata"].scatter(at, pl.Series(metadata, dtype=pl.Binary)),
     )
 
 
