@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from minutch.errors import ConfigError
-from minutch.urls.regexcost import is_tame, required_character
+from minutch.urls.regexcost import is_tame, required_character, required_literal
 from minutch.urls.regexsyntax import RegexSyntaxError, parse_regex
 from minutch.urls.regexwriter import write_python, write_rust
 
@@ -41,6 +41,7 @@ class JavaRegex:
         self._source = write_python(self._tree)
         self._tame = is_tame(self._tree) and self._is_for_re()
         self.needs = required_character(self._tree)
+        self._literal = required_literal(self._tree)
         if not self._tame:
             self._patient  # noqa: B018 - a pattern that it can't compile is to be found out now
 
@@ -83,6 +84,8 @@ class JavaRegex:
 
     def search(self, text: str) -> bool:
         """Whether the pattern matches somewhere (Matcher.find). Raises TimeoutError."""
+        if self._literal not in text:
+            return False
         if self._tame and len(text) <= _ORDINARY:
             return self._quick.search(text) is not None
         if self.needs is not None and text.count(self.needs[0]) < self.needs[1]:
@@ -97,7 +100,7 @@ class JavaRegex:
 
     def replace_all(self, text: str, replacement: Replacement, count: int = 0) -> str:
         """Every match replaced, or the first `count` (Matcher.replaceAll). Raises TimeoutError."""
-        if self.needs is not None and text.count(self.needs[0]) < self.needs[1]:
+        if self._literal not in text:
             return text
         if self._tame and len(text) <= _ORDINARY:
             return self._quick.sub(replacement.fill, text, count)

@@ -20,6 +20,30 @@ def required_character(tree: Tree) -> tuple[str, int] | None:
     return max(needed.items(), key=lambda item: item[1]) if needed else None
 
 
+def required_literal(tree: Tree) -> str:
+    """The longest text that every match holds, as far as the pattern says it outright; "" if it doesn't."""
+    items = tree.node.items if isinstance(tree.node, Sequence) else (tree.node,)
+    best = run = ""
+    for item in items:
+        repeat = item if isinstance(item, Repeat) else Repeat(item, 1, 1, "")
+        char = _single(repeat.item)
+        if char is None:
+            run = ""
+        else:
+            run += char * repeat.least
+            best = max(best, run, key=len)
+            if repeat.most != repeat.least:
+                run = ""
+    return best
+
+
+def _single(node: Node) -> str | None:
+    """The one character that a node matches; None if it is anything else."""
+    if isinstance(node, Chars) and len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
+        return chr(node.ranges[0][0])
+    return None
+
+
 def _count_unbounded(node: Node, *, nested: bool) -> int:
     """Unbounded repetitions in `node`; too many where one lies in another, and for what only backtracking does."""
     if isinstance(node, Backreference):
@@ -43,8 +67,8 @@ def _parts(node: Node) -> tuple[Node, ...]:
 def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:
     """How often each character occurs at least in a match; a back-reference needs what its group needs."""
     if isinstance(node, Chars):
-        single = len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]
-        return Counter({chr(node.ranges[0][0]): 1}) if single else Counter()
+        char = _single(node)
+        return Counter() if char is None else Counter({char: 1})
     if isinstance(node, Backreference):
         return Counter() if node.ignore_case else groups.get(node.number, Counter())
     if isinstance(node, Repeat):

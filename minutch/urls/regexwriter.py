@@ -41,13 +41,27 @@ _SCALARS: Ranges = ((0, 0xD7FF), (0xE000, charclass.LAST))
 
 def write_python(tree: Tree) -> str:
     """The pattern for Python's engines; groups keep their numbers."""
-    return _Writer(_python_code, _PYTHON_ANCHORS).write(tree.node)
+    return _Writer(_python_code, _PYTHON_ANCHORS).write(_literal_first(tree.node))
 
 
 def write_rust(tree: Tree) -> tuple[str, bool]:
     """A pattern that matches wherever the tree does, and whether it matches nowhere else."""
     writer = _RustWriter()
     return writer.write_whole(tree.node), writer.exact
+
+
+def _literal_first(node: Node) -> Node:
+    """`(?<!a)b+` as `b(?<!ab)b*`, which is the same and lets Python's `re` look for the `b` first."""
+    if not isinstance(node, Sequence) or len(node.items) < 2:
+        return node
+    look, repeat, *rest = node.items
+    if not (isinstance(look, Look) and look.kind in ("<=", "<!") and isinstance(look.item, Chars)):
+        return node
+    if not (isinstance(repeat, Repeat) and isinstance(repeat.item, Chars) and repeat.least and not repeat.mode):
+        return node
+    first = (repeat.item,) * repeat.least
+    more = Repeat(repeat.item, 0, None if repeat.most is None else repeat.most - repeat.least, "")
+    return Sequence((*first, Look(look.kind, Sequence((look.item, *first))), more, *rest))
 
 
 def _python_code(code: int) -> str:

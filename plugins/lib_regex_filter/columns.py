@@ -52,7 +52,7 @@ class _Column:
         matcher = rule.matcher
         if matcher.is_exact:
             return due & self.urls.str.contains(str(matcher.superset))
-        if matcher.needs is not None:
+        if matcher.superset is None and matcher.needs is not None:
             due &= self.urls.str.count_matches(matcher.needs[0], literal=True) >= matcher.needs[1]
         where = due.arg_true()
         candidates = self.urls.gather(where)

@@ -12,6 +12,7 @@ from minutch.urls.javaregex import JavaRegex
 from minutch.urls.rulefiles import file_name
 
 from ..lib_regex_filter.rules import RuleFilter
+from .segment_loop import PATTERNS, SegmentLoop
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +25,9 @@ class RegexURLFilter(RuleFilter, URLFilter):
         inline = self.conf.get("urlfilter.regex.rules")
         return self.conf.read_resource(file_name(self.conf, "urlfilter.regex.file")) if inline is None else inline
 
-    def compile(self, pattern: str) -> JavaRegex:
+    def compile(self, pattern: str) -> JavaRegex | SegmentLoop:
+        if pattern in PATTERNS:
+            return SegmentLoop(pattern)
         return JavaRegex(pattern, self.conf.get_float("urlfilter.regex.seconds", 1.0))
 
     def filter(self, url: str) -> str | None:

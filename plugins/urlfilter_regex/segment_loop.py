@@ -1,0 +1,31 @@
+"""Nutch's rule against loops, without a regular expression: a path segment that comes back at every second place.
+
+`(/[^/]+)/[^/]+\\1/[^/]+\\1/` stands in everybody's regex-urlfilter.txt and is the one rule there that needs a
+backtracking engine; split at its slashes, a URL is judged in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+PATTERNS = frozenset({r"(/[^/]+)/[^/]+\1/[^/]+\1/", r".*(/[^/]+)/[^/]+\1/[^/]+\1/"})
+"""What this module stands for."""
+
+
+class SegmentLoop:
+    """Matches as one of PATTERNS does."""
+
+    superset = "(?:/[^/]+){5}/"
+    is_exact = False
+    needs = ("/", 6)
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+
+    def search(self, text: str, /) -> bool:
+        """Whether a, x, a, y, a follow each other as whole segments, none of them empty."""
+        parts = text.split("/")
+        if len(set(parts)) > len(parts) - 2:
+            return False
+        return any(
+            parts[at] and parts[at] == parts[at + 2] == parts[at + 4] and parts[at + 1] and parts[at + 3]
+            for at in range(1, len(parts) - 5)
+        )
