@@ -1,0 +1,187 @@
+"""The fetch steps of the golden crawls, from Nutch's fetch lists on the same site: the records come out as Nutch's.
+
+The site is served on a free port of four digits, which takes the place of 8810 in everything that is compared (as long,
+so lengths stay). What differs is taken off both sides by rules that name the reason (`DIFFERENCES`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.formats.javaio import DataInput, decode_text, encode_text
+from minutch.formats.mapfile import TEXT
+from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.segment.store import LAYOUTS, Segment, text_key
+from tests.support.golden import GOLDEN, needs_golden
+from tests.support.segments import fetch_segment
+
+SMALL = GOLDEN / "crawl-small"
+PORT: Final = b"8810"
+RUNS = [
+    (run, segment.name)
+    for run in ("run-default-r2", "run-default-r1", "run-rich-r2")
+    for segment in sorted((SMALL / run / "crawl" / "segments").glob("2*"))
+]
+
+DIFFERENCES: Final = {
+    "lastModified of a success": "Nutch shows that of another page: all successes share one ProtocolStatus",
+    "notfetching": "URLs that Nutch drops without a record get one",
+    "Connection: close": "connections are kept",
+    "http.content.truncated": "content over the limit is marked",
+    "deflate.html": "Nutch reads nothing from zlib-wrapped deflate",
+    "http:/page2.html": "a URL without a host is no way to the crawler's own machine",
+}
+_SUCCESS: Final = re.compile(r"(success\(1\), lastModified=)\d+")
+_CLOCK: Final = {"_rs_", "nutch.fetch.time"}
+
+
+def free_port() -> int:
+    """A free port of four digits."""
+    for port in range(4000, 9999):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port of four digits")
+
+
+class Site:
+    """The golden site on another port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = str(free_port()).encode()
+        shutil.copytree(SMALL / "site", folder)
+        for path in folder.rglob("*"):
+            if path.is_file():
+                path.write_bytes(self.away(path.read_bytes()))
+        self.process = subprocess.Popen(
+            [sys.executable, str(SMALL / "siteserver.py"), str(folder), self.port.decode()],
+            stderr=subprocess.DEVNULL,
+        )
+        hosts = json.loads((folder / "routes.json").read_text())
+        for address in {host if host[0].isdigit() else "127.0.0.1" for host in hosts}:
+            self._wait(address)
+
+    def _wait(self, address: str) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection((address, int(self.port)), 5).close()
+            except OSError:
+                continue
+            return
+        raise AssertionError(f"the site server does not answer at {address}")
+
+    def away(self, data: bytes) -> bytes:
+        """From the golden port to ours."""
+        return data.replace(PORT, self.port)
+
+    def back(self, text: str) -> str:
+        """From our port to the golden one."""
+        return text.replace(f":{self.port.decode()}", ":8810")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    running = Site(tmp_path_factory.mktemp("site") / "site")
+    yield running
+    running.process.kill()
+    running.process.wait()
+
+
+def copy_fetch_list(golden: Segment, segment: Segment, site: Site) -> None:
+    """crawl_generate with our port."""
+    folder = segment.path / "crawl_generate"
+    folder.mkdir(parents=True)
+    for part in golden.parts("crawl_generate"):
+        with (
+            SequenceFileReader(part) as reader,
+            SequenceFileWriter(folder / part.name, TEXT, LAYOUTS["crawl_generate"].value_class) as writer,
+        ):
+            for key, value in reader:
+                url = decode_text(site.away(encode_text(DataInput(key).read_text())))
+                datum = CrawlDatum.from_bytes(value)
+                for name in list(datum.metadata):
+                    if str(name) == "_repr_":
+                        datum.metadata.set_text("_repr_", site.away(str(datum.metadata[name]).encode()).decode())
+                writer.append_raw(text_key(encode_text(url)), datum.to_bytes())
+
+
+def fetch_records(segment: Segment, site: Site | None = None) -> dict[str, list[str]]:
+    """crawl_fetch as comparable text by URL."""
+    found: dict[str, list[str]] = {}
+    for url, datum in segment.records("crawl_fetch"):
+        assert isinstance(datum, CrawlDatum)
+        metadata = {str(k): str(v) for k, v in datum.metadata.items() if str(k) not in _CLOCK}
+        status = metadata.get("_pst_", "")
+        if status.startswith("notfetching"):
+            continue
+        metadata["_pst_"] = _SUCCESS.sub(r"\1*", status)
+        text = repr((datum.status_name, datum.fetch_interval, datum.score, datum.modified_time, datum.retries,
+                     datum.signature, sorted(metadata.items())))  # fmt: skip
+        back = site.back if site is not None else str
+        found.setdefault(back(url), []).append(back(text))
+    return {url: sorted(texts) for url, texts in found.items() if url != "http:/page2.html"}
+
+
+def content_records(segment: Segment, site: Site | None = None) -> dict[str, list[str]]:
+    """content as comparable text by URL."""
+    back = site.back if site is not None else str
+    found: dict[str, list[str]] = {}
+    for url, content in segment.records("content"):
+        assert isinstance(content, Content)
+        body = content.content.decode("latin-1") if "deflate" not in url else ""
+        metadata = {
+            name: [value.replace("Connection: close\r\n", "") if name == "_request_" else value for value in values]
+            for name, values in content.metadata.items()
+            if name not in _CLOCK and not name.startswith("http.content.truncated")
+        }
+        text = repr((content.base, content.content_type, body, sorted(metadata.items())))
+        found.setdefault(back(url), []).append(back(text))
+    return {url: sorted(texts) for url, texts in found.items()}
+
+
+def run_conf(run: str) -> Configuration:
+    """The run's configuration, as far as a plugin of ours answers to it."""
+    folder = SMALL / ("conf-rich" if "rich" in run else "conf-default")
+    conf = Configuration.load([folder])
+    includes = (
+        "protocol-http|urlfilter-(regex|validator)|urlnormalizer-(pass|regex|basic|querystring)|scoring-(opic|depth)"
+    )
+    if "rich" not in run:
+        includes = "protocol-http|urlfilter-regex|urlnormalizer-(pass|regex|basic)|scoring-opic"
+    return conf.with_values(
+        {
+            "plugin.includes": includes,
+            "http.filter.ipaddress.include": "loopback",
+            "http.retry.after.max.seconds": "0",
+            "http.agent.version": conf.get("http.agent.version") or "" if "rich" in run else "Nutch-1.23-SNAPSHOT",
+        }
+    )
+
+
+@needs_golden
+@pytest.mark.parametrize(("run", "name"), RUNS)
+def test_fetch_step(run: str, name: str, site: Site, tmp_path: Path) -> None:
+    golden = Segment(SMALL / run / "crawl" / "segments" / name)
+    segment = Segment(tmp_path / "segments" / name)
+    copy_fetch_list(golden, segment, site)
+    fetch_segment(segment, run_conf(run), threads=10)
+    assert fetch_records(segment, site) == fetch_records(golden)
+    assert content_records(segment, site) == content_records(golden)
