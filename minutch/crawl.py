@@ -25,8 +25,8 @@ STOP = ".STOP"
 NOTHING_DUE = 1
 """generate's exit code when it made no segment."""
 
-INTERRUPTED = "skipped (interrupted)"
-"""The fetcher's counter of pages that it left out because of a signal."""
+INTERRUPTED = "interrupted"
+"""The fetcher's counter that a signal ended it before its time."""
 
 _COMMON = {
     "mapreduce.reduce.speculative": "false",

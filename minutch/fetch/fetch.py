@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 USAGE = "Fetcher <segment> [-threads n] [-metrics port]"
 FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port", convert=int))
 WORK: Final = "_fetch"
+INTERRUPTED: Final = "interrupted"
+"""Counted once if a signal ended the fetch before its time; bin/crawl stops then."""
 STATE_PROPERTY: Final = "minutch.fetch.state"
 
 
@@ -73,7 +75,7 @@ def fetch(
     threads: int | None = None,
     metrics_port: int | None = None,
 ) -> Counters:
-    """Fetch the segment at `path` and close it; returns the ledger's counts.
+    """Fetch the segment at `path` and close it; returns the ledger's counts, and INTERRUPTED if a signal came.
 
     Raises ConfigError without http.agent.name, StoreError for a segment that is fetched already, that has no fetch
     list or that can't be written (what was fetched until then is kept in the log).
@@ -99,7 +101,10 @@ def fetch(
         close_segment(segment, _logs(work), _parts(settings), conf)
     shutil.rmtree(work)
     _report(ledger, stats)
-    return ledger.counters()
+    counters = ledger.counters()
+    if stats.events[INTERRUPTED]:
+        counters.add(INTERRUPTED)
+    return counters
 
 
 def _fetch_all(
@@ -149,6 +154,7 @@ async def _run_with_signals(loop: FetchLoop, run: object) -> None:
         nonlocal seen
         seen += 1
         if seen == 1:
+            loop.stats.events[INTERRUPTED] += 1
             log.warning("interrupted: finishing what is in flight (once more to stop at once)")
             loop.stop()
         else:
