@@ -112,7 +112,8 @@ def generate(
     """Make up to `max_segments` segments in the directory `segments` from the entries of `crawldb` that are due.
 
     The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock. With
-    `generate.update.crawldb` the selected entries are marked in the CrawlDb. Raises StoreError (no CrawlDb), LockedError, ExpressionError, FormatError.
+    `generate.update.crawldb` the selected entries are marked in the CrawlDb. Raises StoreError (no CrawlDb),
+    LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
     now = conf.get_long(CURRENT_TIME_PROPERTY, context.clock.now())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import polars as pl
@@ -15,7 +16,8 @@ from minutch.linkdb.mapreduce import merge, passed
 from minutch.linkdb.store import LAYOUT_PROPERTY, LinkDb
 from minutch.records.links import LAYOUT_METADATA, LAYOUTS
 from minutch.tables.frame import INLINKS_SCHEMA, concat
-from minutch.tables.parallel import for_each
+from minutch.tables.parallel import for_each, memory_budget
+from minutch.tables.shuffle import Shuffle
 
 AUTO: Final = "auto"
 WRITTEN: Final = "inlinks written"
@@ -47,6 +49,17 @@ def stored_parts(db: LinkDb) -> list[pl.DataFrame]:
     return for_each(lambda part: concat(list(db.scan_part(part)), INLINKS_SCHEMA), range(len(db.require_parts())))
 
 
+@contextmanager
+def stored(db: LinkDb, parts: int, chain: UrlChain, conf: Configuration, counters: Counters) -> Iterator[Shuffle]:
+    """The links of a LinkDb (of none, if it does not exist) past `chain`, by partition and key."""
+    with Shuffle(parts, INLINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=db.path) as shuffle:
+        for part in range(len(db.parts())):
+            for table in db.scan_part(part):
+                present = table.filter(pl.col("from_url").is_not_null())
+                shuffle.add(chain.apply(present, counters))
+        yield shuffle
+
+
 def merge_parts(
     tables: Sequence[pl.DataFrame], chain: UrlChain, parts: int, limit: int, counters: Counters
 ) -> list[pl.DataFrame]:
@@ -57,13 +70,25 @@ def merge_parts(
 
 def write(db: LinkDb, tables: Sequence[pl.DataFrame], parts: int, layout: str, counters: Counters) -> None:
     """Replace `db` (whose lock the caller holds) by a LinkDb of these partitions."""
+    nothing = pl.DataFrame(schema=INLINKS_SCHEMA)
+    write_streams(db, lambda part: [tables[part] if part < len(tables) else nothing], parts, layout, counters)
+
+
+def write_streams(
+    db: LinkDb, stream: Callable[[int], Iterable[pl.DataFrame]], parts: int, layout: str, counters: Counters
+) -> None:
+    """Replace `db` (whose lock the caller holds) by a LinkDb of partitions that come in tables."""
     with db.replacement(keep_old=False) as directory:
 
-        def write_part(part: int) -> int:
-            table = tables[part] if part < len(tables) else pl.DataFrame(schema=INLINKS_SCHEMA)
+        def write_part(part: int) -> tuple[int, int]:
+            pages = links = 0
             with db.part_writer(directory, part, layout) as writer:
-                writer.write(table)
-            return table["key"].n_unique()
+                for table in stream(part):
+                    writer.write(table)
+                    pages += int(table["key"].ne_missing(table["key"].shift()).sum())
+                    links += len(table)
+            return pages, links
 
-        counters.add(PAGES, sum(for_each(write_part, range(parts))))
-    counters.add(WRITTEN, sum(map(len, tables)))
+        for pages, links in for_each(write_part, range(parts)):
+            counters.add(PAGES, pages)
+            counters.add(WRITTEN, links)

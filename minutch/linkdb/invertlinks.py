@@ -1,25 +1,39 @@
 """invertlinks: collect the links to each page from the parsed pages of segments, into the LinkDb.
 
 The links of the segments are inverted (`mapreduce.invert`); where there is a LinkDb, its records and the new ones are
-merged (`mapreduce.merge`), with all URLs of both normalized and filtered. Matched: org.apache.nutch.crawl.LinkDb.
+merged (`mapreduce.merge`), with all URLs of both normalized and filtered. Many links are sorted instead (`bulk`).
+Matched: org.apache.nutch.crawl.LinkDb.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from minutch.arguments import fail
 from minutch.job import Counters, JobContext
-from minutch.linkdb.building import layout_for, merge_parts, number_of_parts, stored_parts, write
+from minutch.linkdb.building import (
+    layout_for,
+    merge_parts,
+    number_of_parts,
+    stored,
+    stored_parts,
+    write,
+    write_streams,
+)
+from minutch.linkdb.bulk import Gathered, is_small, united
 from minutch.linkdb.linkrules import MAX_INLINKS_PROPERTY, LinkRules, UrlChain
 from minutch.linkdb.mapreduce import invert
 from minutch.linkdb.store import LinkDb
 from minutch.segment.store import PARSE_DATA, Segment, segments_in
-from minutch.tables.frame import INLINKS_SCHEMA, concat
 from minutch.tables.links import scan_outlinks
+from minutch.tables.parallel import memory_budget
+from minutch.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)
 
@@ -84,22 +98,36 @@ def invertlinks(
         log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")
         return counters
     parts, limit = number_of_parts(conf), conf.get_int(MAX_INLINKS_PROPERTY, 10_000)
-    with db.lock(force), context.progress("invertlinks") as progress:
+    late = chain if db.exists() else UrlChain(conf, normalize=False, filtering=False)
+    gathered = Gathered(
+        parts, budget=memory_budget(conf) // 2, spill=linkdb, change=lambda links: late.apply(links, counters)
+    )
+    with db.lock(force), gathered, context.progress("invertlinks") as progress:
         layout = layout_for(conf, [db])
-        tasks = []
         for path in [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]:
-            tables = []
+            gathered.begin_task()
             for outlinks in scan_outlinks(path):
-                tables.append(rules.apply(outlinks, counters))
+                gathered.add(rules.apply(outlinks, counters))
                 progress.advance(len(outlinks))
-            tasks.append(concat(tables, INLINKS_SCHEMA))
-        result = invert(tasks, parts, limit) if tasks else []
         if db.exists():
             log.info("LinkDb: merging with existing linkdb: %s", linkdb)
-            result = merge_parts([*stored_parts(db), *result], chain, parts, limit, counters)
-        write(db, result, parts, layout, counters)
+        tasks = gathered.tasks
+        if tasks is not None and is_small([db]):
+            result = invert(tasks, parts, limit) if tasks else []
+            if db.exists():
+                result = merge_parts([*stored_parts(db), *result], chain, parts, limit, counters)
+            write(db, result, parts, layout, counters)
+        else:
+            gathered.spread()
+            with stored(db, parts, chain, conf, counters) as old:
+                streams = partial(_united_part, old, gathered, limit)
+                write_streams(db, streams, parts, layout, counters)
     log.info("LinkDb: finished")
     return counters
+
+
+def _united_part(old: Shuffle, gathered: Gathered, limit: int, part: int) -> Iterator[pl.DataFrame]:
+    return united([old.sorted(part), gathered.shuffle.sorted(part)], limit)
 
 
 def _log_start(linkdb: Path, segments: Sequence[Path], rules: LinkRules, *, normalize: bool, filtering: bool) -> None:

@@ -33,11 +33,11 @@ def string_hashes(column: pl.Series) -> NDArray[np.int32]:
     if len(column) < _BULK and not kernels_loaded():
         return np.array([_hash(data) for data in column], dtype=np.int64).astype(np.int32)
     from minutch.formats.columns_arrow import from_series
-    from minutch.linkdb import hash_kernels
+    from minutch.linkdb import links_kernels
 
     strings = from_series(column)
     hashes, plain = np.empty(len(column), np.int32), np.empty(len(column), np.bool_)
-    hash_kernels.string_hashes(strings.views, strings.addresses, hashes, plain)
+    links_kernels.string_hashes(strings.views, strings.addresses, hashes, plain)
     others = np.flatnonzero(~plain)
     hashes[others] = [_hash(data) for data in column.gather(others)]
     return hashes

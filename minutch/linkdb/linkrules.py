@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.filtering import decode_keys, encode_keys
 from minutch.fetchlist.hosts import hosts_of
+from minutch.formats.columns import kernels_loaded
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
 
@@ -25,6 +27,8 @@ IGNORE_EXTERNAL_PROPERTY: Final = "linkdb.ignore.external.links"
 MAX_ANCHOR_PROPERTY: Final = "linkdb.max.anchor.length"
 MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
 SCOPE_PROPERTY: Final = "linkdb.url.normalizer.scope"
+
+_BULK: Final = 50_000  # links from which loading the kernels pays
 
 READ: Final = "links read"
 INTERNAL: Final = "internal links ignored"
@@ -50,10 +54,15 @@ class UrlChain:
         """The links both of whose URLs (`key`, `from_url`) pass, under their new names."""
         if self.is_neutral:
             return links
-        changed = links.with_columns(key=self._pass(links["key"]), from_url=self._pass(links["from_url"]))
+        changed = links.with_columns(key=self._pass(links["key"]), from_url=self._pass_runs(links["from_url"]))
         kept = changed.filter(pl.col("key").is_not_null() & pl.col("from_url").is_not_null())
         counters.add(REJECTED, len(links) - len(kept))
         return kept
+
+    def _pass_runs(self, column: pl.Series) -> pl.Series:
+        """As `_pass`, where equal URLs often stand one after the other."""
+        starts = column.ne_missing(column.shift())
+        return self._pass(column.filter(starts)).gather(starts.cum_sum() - 1) if len(column) else column
 
     def _pass(self, column: pl.Series) -> pl.Series:
         urls = decode_keys(column)
@@ -87,9 +96,8 @@ class LinkRules:
         return self._chain.apply(links, counters)
 
     def _by_hosts(self, outlinks: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        hosts = [hosts_of(decode_keys(outlinks[name])).str.to_lowercase() for name in ("key", "to_url")]
-        same = hosts[0] == hosts[1]
-        malformed = hosts[1].is_null()
+        same = _same_host(outlinks["key"], outlinks["to_url"])
+        malformed = same.is_null()
         same = same.fill_null(False)
         if self.ignore_internal:
             counters.add(INTERNAL, int(same.sum()))
@@ -101,15 +109,33 @@ class LinkRules:
         return outlinks.filter(wanted)
 
 
+def _same_host(pages: pl.Series, targets: pl.Series) -> pl.Series:
+    """Whether each link stays on its page's host; null where the target is no URL."""
+    if len(pages) < _BULK and not kernels_loaded():
+        return _compared(pages, targets)
+    from minutch.formats.columns_arrow import from_series
+    from minutch.linkdb import links_kernels
+
+    found = np.empty(len(pages), np.int8)
+    from_strings, to_strings = from_series(pages), from_series(targets)
+    links_kernels.compare_hosts(*from_strings[:2], *to_strings[:2], found)
+    same = pl.Series(found == links_kernels.SAME)
+    others = np.flatnonzero(found == links_kernels.UNKNOWN)
+    return same.scatter(others, _compared(pages.gather(others), targets.gather(others))) if len(others) else same
+
+
+def _compared(pages: pl.Series, targets: pl.Series) -> pl.Series:
+    page, target = (hosts_of(decode_keys(urls)).str.to_lowercase() for urls in (pages, targets))
+    return pl.select(pl.when(target.is_not_null()).then(page.eq_missing(target))).to_series()
+
+
 def _cut(anchors: pl.Series, length: int) -> pl.Series:
     """Anchors of at most `length` UTF-16 units; half a character that is left over becomes a question mark."""
-    texts = decode_keys(anchors)
-    too_long = (texts.str.len_bytes() > length).arg_true()
+    too_long = (anchors.bin.size() > length).arg_true()
     if not len(too_long):
         return anchors
-    cut = [text.encode("utf-16-le")[: 2 * max(length, 0)] for text in texts.gather(too_long)]
-    values = [_decoded(units) for units in cut]
-    return texts.cast(pl.Binary).scatter(too_long, pl.Series(values, dtype=pl.Binary))
+    cut = [text.encode("utf-16-le")[: 2 * max(length, 0)] for text in decode_keys(anchors.gather(too_long))]
+    return anchors.scatter(too_long, pl.Series([_decoded(units) for units in cut], dtype=pl.Binary))
 
 
 def _decoded(units: bytes) -> bytes:

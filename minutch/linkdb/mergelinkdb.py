@@ -7,16 +7,30 @@ Matched: org.apache.nutch.crawl.LinkDbMerger.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
+
+import polars as pl
 
 from minutch.arguments import Flag, parse
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.linkdb.building import layout_for, merge_parts, number_of_parts, stored_parts, write
+from minutch.linkdb.building import (
+    layout_for,
+    merge_parts,
+    number_of_parts,
+    stored,
+    stored_parts,
+    write,
+    write_streams,
+)
+from minutch.linkdb.bulk import is_small, united
 from minutch.linkdb.linkrules import MAX_INLINKS_PROPERTY, UrlChain
 from minutch.linkdb.store import LinkDb
+from minutch.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +68,19 @@ def mergelinkdb(
     parts, limit = number_of_parts(conf), conf.get_int(MAX_INLINKS_PROPERTY, 10_000)
     layout = layout_for(conf, dbs)
     with db.lock(), context.progress("mergelinkdb") as progress:
-        tables = []
-        for source in dbs:
-            for table in stored_parts(source):
-                tables.append(table)
-                progress.advance(len(table))
-        write(db, merge_parts(tables, chain, parts, limit, counters), parts, layout, counters)
+        if is_small(dbs):
+            tables = [table for source in dbs for table in stored_parts(source)]
+            progress.advance(sum(map(len, tables)))
+            write(db, merge_parts(tables, chain, parts, limit, counters), parts, layout, counters)
+        else:
+            with ExitStack() as stack:
+                shuffles = [stack.enter_context(stored(source, parts, chain, conf, counters)) for source in dbs]
+                progress.advance(sum(shuffle.rows for shuffle in shuffles))
+                streams = partial(_united_part, shuffles, limit)
+                write_streams(db, streams, parts, layout, counters)
     log.info("LinkDb merge: finished")
     return counters
+
+
+def _united_part(shuffles: Sequence[Shuffle], limit: int, part: int) -> Iterator[pl.DataFrame]:
+    return united([shuffle.sorted(part) for shuffle in shuffles], limit)

@@ -1,0 +1,103 @@
+"""Links by the million: gathered within a bound of memory, sorted by URL, united partition by partition.
+
+Up to `FOLLOWED` links `mapreduce` does the work, step by step as Hadoop does, which decides the last details of their
+order. Beyond that they are sorted once, those that were stored before the new ones; each URL's links come in Java's
+order for a new set that they are put into in that order. That is one of the orders that Nutch's result may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+import polars as pl
+
+from minutch.formats.columns_arrow import from_series
+from minutch.linkdb.javaset import link_hashes
+from minutch.linkdb.store import LinkDb
+from minutch.tables.frame import INLINKS_SCHEMA, concat
+from minutch.tables.merge import aligned, sort_by_key
+from minutch.tables.shuffle import Shuffle
+
+FOLLOWED: Final = 300_000
+_BYTES_PER_LINK: Final = 50  # of a stored LinkDb, at least
+
+Change = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def is_small(dbs: Sequence[LinkDb]) -> bool:
+    """Whether all of `dbs` together are small enough for their order to be followed."""
+    size = sum((part / "data").stat().st_size for db in dbs for part in db.parts())
+    return size <= FOLLOWED * _BYTES_PER_LINK
+
+
+class Gathered:
+    """Links of map tasks: tables as long as they are few, a Shuffle beyond that. A context manager."""
+
+    def __init__(
+        self, parts: int, *, budget: int, spill: Path, change: Change = lambda links: links, few: int = FOLLOWED
+    ) -> None:
+        """`change` is what links go through on their way into the Shuffle."""
+        self.shuffle = Shuffle(parts, INLINKS_SCHEMA, budget=budget, spill=spill)
+        self._change = change
+        self._tasks: list[list[pl.DataFrame]] | None = []
+        self._rows = 0
+        self._few = few
+
+    def begin_task(self) -> None:
+        """What comes now is another task's."""
+        if self._tasks is not None:
+            self._tasks.append([])
+
+    def add(self, table: pl.DataFrame) -> None:
+        """Take in a table of INLINKS_SCHEMA."""
+        self._rows += len(table)
+        if self._tasks is None:
+            self.shuffle.add(self._change(table))
+        else:
+            self._tasks[-1].append(table)
+            if self._rows > self._few:
+                self.spread()
+
+    def spread(self) -> None:
+        """Go over to the Shuffle."""
+        for table in (table for task in self._tasks or () for table in task):
+            self.shuffle.add(self._change(table))
+        self._tasks = None
+
+    @property
+    def tasks(self) -> Sequence[pl.DataFrame] | None:
+        """A table for each task; None if there were too many links."""
+        return None if self._tasks is None else [concat(task, INLINKS_SCHEMA) for task in self._tasks]
+
+    def __enter__(self) -> Self:
+        self.shuffle.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.shuffle.__exit__(kind, error, trace)
+
+
+def united(streams: Sequence[Iterable[pl.DataFrame]], limit: int) -> Iterator[pl.DataFrame]:
+    """The records of sorted streams of links, those of the first stream first; in tables of INLINKS_SCHEMA."""
+    for tables in aligned(*streams):
+        yield unite(pl.concat(tables) if len(tables) > 1 else tables[0], limit)
+
+
+def unite(links: pl.DataFrame, limit: int) -> pl.DataFrame:
+    """One record for each key of `links`, in order: every link once, at most `limit`, as Java's new sets have them."""
+    from minutch.linkdb import links_kernels
+
+    links = links.filter(links["from_url"].is_not_null()) if links["from_url"].null_count() else links
+    links = sort_by_key(links).rechunk()
+    starts = np.append(np.flatnonzero(links["key"].ne_missing(links["key"].shift()).to_numpy()), len(links))
+    rows = np.empty(len(links), np.int64)
+    urls, anchors = from_series(links["from_url"]), from_series(links["anchor"])
+    used = links_kernels.unite(starts, link_hashes(links), *urls[:2], *anchors[:2], limit, rows)
+    result = links if used == len(rows) and (np.diff(rows) == 1).all() else links[rows[:used]]
+    return result.with_columns(metadata=pl.lit(None, pl.Binary))
