@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from minutch.errors import FormatError
 from minutch.formats.checksum import ChecksumWriter
@@ -31,8 +31,26 @@ BLOCK_SIZE = 1_000_000
 _LENGTHS = struct.Struct(">ii")
 
 
+class _StreamOut:
+    """A binary stream as the place to write to; it is left open, and what went into it cannot be taken back."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.position = 0
+
+    def write(self, data: bytes) -> None:
+        self._stream.write(data)
+        self.position += len(data)
+
+    def close(self) -> None:
+        self._stream.flush()
+
+    def discard(self) -> None:
+        pass
+
+
 class SequenceFileWriter:
-    """Writes a SequenceFile of version 6 and its `.crc` sibling.
+    """Writes a SequenceFile of version 6 to a path, with its `.crc` sibling, or to a binary stream, which stays open.
 
     `sync` gives the 16 bytes of the marker (for files that must come out equal byte for byte). Leaving the `with`
     block by an error removes the unfinished file.
@@ -40,7 +58,7 @@ class SequenceFileWriter:
 
     def __init__(
         self,
-        path: str | Path,
+        target: str | Path | BinaryIO,
         key_class: str,
         value_class: str,
         *,
@@ -51,6 +69,7 @@ class SequenceFileWriter:
         block_size: int = BLOCK_SIZE,
         sync_interval: int = SYNC_INTERVAL,
     ) -> None:
+        path = target if isinstance(target, str | Path) else str(getattr(target, "name", "stream"))
         if compression not in COMPRESSIONS:
             raise FormatError("unknown compression", path=path, expected="NONE, RECORD or BLOCK", found=compression)
         sync = new_sync() if sync is None else sync
@@ -65,7 +84,7 @@ class SequenceFileWriter:
         self._interval = sync_interval
         self._last_sync = 0
         self._block = _BlockColumns(block_size) if compression == BLOCK else None
-        self._out = ChecksumWriter(path)
+        self._out = ChecksumWriter(target) if isinstance(target, str | Path) else _StreamOut(target)
         self._out.write(self.header.to_bytes())
 
     @property

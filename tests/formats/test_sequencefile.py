@@ -202,6 +202,18 @@ def test_reading_from_a_stream(tmp_path: Path) -> None:
             assert list(reader) == records
 
 
+@pytest.mark.parametrize("layout", ["NONE", "RECORD", "BLOCK"])
+def test_writing_to_a_stream(layout: str, tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    with SequenceFileWriter(stream, TEXT, TEXT, compression=layout, sync=SYNC) as writer:
+        for key, value in _sample(500):
+            writer.append_raw(key, value)
+        assert layout == "BLOCK" or writer.position == len(stream.getvalue())
+    assert stream.getvalue() == _write(tmp_path / "file", _sample(500), layout).read_bytes()
+    with pytest.raises(FormatError, match="stream: wrong size"):
+        SequenceFileWriter(io.BytesIO(), TEXT, TEXT, sync=b"")
+
+
 def test_position_leads_back_to_a_record(tmp_path: Path) -> None:
     records = _sample(3000)
     with SequenceFileReader(_write(tmp_path / "file", records, sync_interval=500)) as reader:
