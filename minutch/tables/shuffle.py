@@ -69,7 +69,7 @@ class Shuffle:
         for part, held in enumerate(self._memory):
             if held:
                 path = self._directory / f"{part}-{len(self._runs[part])}.arrow"
-                sort_by_key(pl.concat(held)).write_ipc(path, record_batch_size=RUN_ROWS)
+                sort_by_key(pl.concat(held)).write_ipc(path, compression="lz4", record_batch_size=RUN_ROWS)
                 self._runs[part].append(path)
         self._memory = [[] for _ in range(self.parts)]
         self._held = 0

@@ -1,0 +1,143 @@
+"""The LinkDb: the layout of its records is found out, kept apart from the other, and written either way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from minutch.errors import FormatError
+from minutch.formats.javaio import DataInput
+from minutch.formats.sequencefile import SequenceFileReader
+from minutch.linkdb.store import LinkDb
+from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, LAYOUTS, Inlink, Inlinks
+from minutch.tables.frame import INLINKS_SCHEMA
+from minutch.tables.links import InlinksWriter, scan_inlinks
+from tests.support.golden import GOLDEN, needs_golden
+from tests.support.tables import by_kernels, record_by_record, write_records
+
+INLINKS = "org.apache.nutch.crawl.Inlinks"
+OLD = ("crawl/linkdb", "steps/06-linkdb", "steps/12-linkdb", "edge-linkdb")
+LINKDBS = sorted(
+    path.parent
+    for path in GOLDEN.rglob("current")
+    if (data := next(path.glob("part*/data"), None)) and INLINKS.encode() in data.read_bytes()[:120]
+)
+
+
+def expected_layout(path: Path) -> str:
+    """The layout of a golden LinkDb: Nutch 1.20's own are the older one."""
+    by_1_20 = path.is_relative_to(GOLDEN / "nutch-1.20") and str(path.relative_to(GOLDEN / "nutch-1.20")) in OLD
+    return LAYOUT_PLAIN if by_1_20 else LAYOUT_METADATA
+
+
+@needs_golden
+def test_there_are_golden_linkdbs_of_both_layouts() -> None:
+    assert {expected_layout(path) for path in LINKDBS} == set(LAYOUTS) and len(LINKDBS) > 20
+
+
+@pytest.mark.parametrize("path", LINKDBS, ids=lambda path: str(path.relative_to(GOLDEN)))
+def test_golden_linkdbs(path: Path, tmp_path: Path) -> None:
+    db = LinkDb(path)
+    assert db.layout == expected_layout(path)
+    for number, part in enumerate(db.parts()):
+        with SequenceFileReader(part / "data") as reader:
+            records = [(DataInput(key).read_text(), value) for key, value in reader]
+        expected = {url: Inlinks.read(DataInput(value), db.layout) for url, value in records}
+        with by_kernels():
+            frame = pl.concat(list(db.scan_part(number)))
+        with record_by_record():
+            assert frame.equals(pl.concat(list(db.scan_part(number))))
+        assert frame.schema == INLINKS_SCHEMA
+        for url, links in expected.items():
+            assert db.get(url) == links
+        for name in ("_open_bulk", "_open_rows"):
+            writer = InlinksWriter(tmp_path / name / str(number), db.layout)
+            writer._sink = getattr(writer, name)()
+            with writer:
+                writer.write(frame)
+            with SequenceFileReader(tmp_path / name / str(number) / "data") as reader:
+                found = [(DataInput(key).read_text(), value) for key, value in reader]
+            if "ambiguous" in path.name:  # forged: empty maps, which are written as none
+                assert {url: Inlinks.read(DataInput(value), db.layout) for url, value in found} == expected
+            else:
+                assert found == records
+
+
+def links(count: int) -> Inlinks:
+    """Some links."""
+    return Inlinks(Inlink(f"http://from{i}.example/", f"anchor {i}") for i in range(count))
+
+
+def record(value: Inlinks, layout: str) -> bytes:
+    """Its bytes in a layout."""
+    from minutch.formats.javaio import DataOutput
+
+    out = DataOutput()
+    value.write(out, layout)
+    return out.getvalue()
+
+
+def linkdb(path: Path, *values: bytes) -> LinkDb:
+    """A LinkDb of one part with these records."""
+    part = path / "current" / "part-r-00000"
+    part.mkdir(parents=True)
+    write_records(part / "data", [(b"http://%d/" % i, value) for i, value in enumerate(values)], "RECORD", INLINKS)
+    return LinkDb(path)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_records_without_links_do_not_decide(tmp_path: Path, layout: str) -> None:
+    db = linkdb(tmp_path, bytes(4), bytes(4), record(links(2), layout), bytes(4))
+    assert db.layout == layout
+    frame = pl.concat(list(db.scan_part(0)))
+    assert frame["from_url"].is_null().to_list() == [True, True, False, False, True]
+
+
+def test_nothing_decides(tmp_path: Path) -> None:
+    assert linkdb(tmp_path, bytes(4)).layout == LAYOUT_METADATA
+    assert LinkDb(tmp_path / "none").layout == LAYOUT_METADATA
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_mixture_is_refused(tmp_path: Path, layout: str) -> None:
+    other = LAYOUTS[1 - LAYOUTS.index(layout)]
+    db = linkdb(tmp_path, record(links(2), layout), record(links(3), other))
+    assert db.layout == layout
+    for way in (by_kernels, record_by_record):
+        with way(), pytest.raises(FormatError, match="two layouts") as caught:
+            list(db.scan_part(0))
+        assert "http://1/" in str(caught.value) and "part-r-00000" in str(caught.value)
+
+
+def test_a_record_of_neither_layout_is_damage(tmp_path: Path) -> None:
+    db = linkdb(tmp_path, record(links(2), LAYOUT_METADATA), b"\0\0\0\1\5http")
+    for way in (by_kernels, record_by_record):
+        with way(), pytest.raises(FormatError) as caught:
+            list(db.scan_part(0))
+        assert "two layouts" not in str(caught.value) and "http://1/" in str(caught.value)
+    with pytest.raises(FormatError, match="neither"):
+        _ = linkdb(tmp_path / "other", b"\0\0\0\1\5http").layout
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["_open_bulk", "_open_rows"])
+def test_either_layout_can_be_written(tmp_path: Path, layout: str, name: str) -> None:
+    frame = pl.DataFrame(
+        [
+            (b"http://a/", b"http://x/", b"one", None),
+            (b"http://a/", b"http://y/", b"\xff" * 300, None),
+            (b"http://b/", None, None, None),
+            (b"http://c/", b"http://" + b"z" * 200, b"", None),
+        ],
+        schema=INLINKS_SCHEMA,
+        orient="row",
+    )
+    writer = InlinksWriter(tmp_path / "part", layout)
+    writer._sink = getattr(writer, name)()
+    with writer:
+        writer.write(frame)
+    for way in (by_kernels, record_by_record):
+        with way():
+            assert pl.concat(list(scan_inlinks(tmp_path / "part", layout))).equals(frame)

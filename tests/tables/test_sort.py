@@ -1,0 +1,69 @@
+"""The sort is Python's: ascending bytes, equal keys in their order."""
+
+from __future__ import annotations
+
+from random import Random
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minutch.tables import merge
+from minutch.tables.merge import sort_by_key
+from tests.support.tables import a_key, by_kernels
+
+
+def sorted_rows(keys: list[bytes]) -> list[int]:
+    """The row numbers of `keys` in the order that the kernel gives them."""
+    frame = pl.DataFrame({"key": keys, "row": range(len(keys))}, schema={"key": pl.Binary, "row": pl.Int64})
+    with by_kernels():
+        return sort_by_key(frame)["row"].to_list()
+
+
+def expected(keys: list[bytes]) -> list[int]:
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.text(alphabet="\0\x01ab\xff", max_size=30).map(lambda text: text.encode("latin-1")), max_size=60))
+def test_strings_that_begin_or_end_alike(keys: list[bytes]) -> None:
+    assert sorted_rows(keys) == expected(keys)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("count", [0, 1, 2, 500, 20_000])
+def test_many_urls_with_duplicates(seed: int, count: int) -> None:
+    random = Random(seed)
+    keys = [a_key(random) for _ in range(count // 2)]
+    keys += random.choices(keys, k=count - len(keys)) if keys else [b"x"] * count
+    assert sorted_rows(keys) == expected(keys)
+
+
+def test_one_string_many_times() -> None:
+    keys = [b"http://www.example.org/the/same/page.html"] * 5000
+    assert sorted_rows(keys) == list(range(5000))
+
+
+def test_strings_of_zeros_differ_by_length() -> None:
+    random = Random(2)
+    keys = [bytes(random.randrange(40)) for _ in range(5000)]
+    assert sorted_rows(keys) == expected(keys)
+
+
+def test_shared_prefixes_longer_than_many_words() -> None:
+    random = Random(3)
+    keys = [b"/" * 5000 + b"%d" % random.randrange(1000) for _ in range(3000)]
+    assert sorted_rows(keys) == expected(keys)
+
+
+def test_sorted_tables_stay_as_they_are() -> None:
+    keys = sorted(a_key(Random(i)) for i in range(100))
+    assert sorted_rows(keys) == list(range(100))
+
+
+def test_small_tables_are_sorted_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge, "kernels_loaded", lambda: False)
+    keys = [b"b", b"a", b"b", b"\xff", b""]
+    frame = pl.DataFrame({"key": keys, "row": range(5)}, schema={"key": pl.Binary, "row": pl.Int64})
+    assert sort_by_key(frame)["row"].to_list() == expected(keys)
