@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
@@ -28,6 +28,9 @@ PLAIN_INTERVAL = 10.0
 """Seconds between two plain lines."""
 LIVE_INTERVAL = 0.1
 """Seconds between two refreshes of the live line."""
+
+
+Total = int | Callable[[], int] | None
 
 
 class Counters(dict[str, int]):
@@ -62,8 +65,11 @@ class JobContext:
         """Data for the user: to `out`, put together as the built-in print does."""
         self.out.write(" ".join(map(str, values)) + end)
 
-    def progress(self, name: str, total: int | None = None) -> Progress:
-        """A context manager that reports how far the job is; `total` in records, None if unknown."""
+    def progress(self, name: str, total: Total = None) -> Progress:
+        """A context manager that reports how far the job is; `total` in records, None if unknown.
+
+        A function is asked for the total once progress shows, so that a short job need not know.
+        """
         return Progress(name, total, clock=self.clock, err=self.err)
 
     def report(self, title: str, counters: Mapping[str, int]) -> None:
@@ -77,9 +83,9 @@ class JobContext:
 class Progress:
     """Counts records of one job and shows them: `with context.progress("updatedb", n) as p: p.advance(1000)`."""
 
-    def __init__(self, name: str, total: int | None, *, clock: Clock, err: TextIO) -> None:
+    def __init__(self, name: str, total: Total, *, clock: Clock, err: TextIO) -> None:
         self.name = name
-        self.total = total
+        self._total = total
         self.done = 0
         self._clock = clock
         self._err = err
@@ -100,6 +106,23 @@ class Progress:
             self._live = None
         elif kind is None and self.seconds >= SHOW_AFTER:
             self._show_plain("done")
+
+    @property
+    def total(self) -> int | None:
+        """Records in all, as far as known."""
+        if callable(self._total):
+            self._total = self._total() or None
+        return self._total
+
+    def expect(self, more: Callable[[], int]) -> None:
+        """So many records are to come after those that are done; `more` is asked once progress shows, 0: unknown."""
+        done, before = self.done, self._total
+
+        def total() -> int:
+            count = more()
+            return done + count if count else (before() if callable(before) else before) or 0
+
+        self._total = total
 
     @property
     def seconds(self) -> float:

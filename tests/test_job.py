@@ -95,3 +95,31 @@ def test_a_failed_job_says_nothing_of_being_done(caplog: pytest.LogCaptureFixtur
         job.clock.advance(5)  # type: ignore[attr-defined]
         raise OSError("disk")
     assert caplog.text == ""
+
+
+def test_a_total_is_asked_for_only_when_it_shows(caplog: pytest.LogCaptureFixture) -> None:
+    asked: list[int] = []
+
+    def total() -> int:
+        asked.append(1)
+        return 300
+
+    job = context()
+    with caplog.at_level(logging.INFO), job.progress("short", total) as progress:
+        progress.advance(5)
+    assert asked == []
+    with caplog.at_level(logging.INFO), job.progress("long", total) as progress:
+        job.clock.advance(10)  # type: ignore[attr-defined]
+        progress.advance(100)
+        progress.expect(lambda: 0)
+        job.clock.advance(10)  # type: ignore[attr-defined]
+        progress.advance(50)
+        progress.expect(lambda: 450)
+        job.clock.advance(10)  # type: ignore[attr-defined]
+        progress.advance(150)
+    assert [record.getMessage() for record in caplog.records] == [
+        "long: 100 of 300 records, 10/s, 20 s left",
+        "long: 150 of 300 records, 8/s, 20 s left",
+        "long: 300 of 600 records, 10/s, 30 s left",
+        "long: 300 of 600 records, 10/s, done",
+    ]

@@ -114,7 +114,7 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
     counters = Counters()
     counters.add(WRITTEN, 0)
     neutral = EntryFilter(context.conf.with_values(dict.fromkeys(EntryFilter.PURGES, "false")))
-    with Entries([db], context.conf, neutral) as entries, context.progress("readdb -dump") as progress:
+    with Entries([db], context.conf, neutral) as entries, context.progress("readdb -dump", db.estimate) as progress:
         out.mkdir(parents=True)
         for part in range(entries.parts):
             with FORMATS[kind](out / part_name(part)) as writer:

@@ -63,7 +63,7 @@ def mergedb(
     with (
         result.lock(),
         Entries(sources, conf, entry_filter, lambda table: _order_matters(table, schedule)) as entries,
-        context.progress("mergedb") as progress,
+        context.progress("mergedb", lambda: sum(db.estimate() for db in sources)) as progress,
     ):
         counters = rewrite(result, conf, entries.streams, lambda frames: merge(frames, schedule), progress)
     counters.merge(entries.counters)

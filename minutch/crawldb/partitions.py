@@ -143,6 +143,7 @@ def rewrite(
     """
     parts = number_of_parts(conf)
     threads = 1 if parts >= workers() else 0
+    progress.expect(db.estimate)
     with db.replacement(keep_old=conf.get_boolean("db.preserve.backup", True)) as directory:
 
         def write_part(part: int) -> Counters:

@@ -93,7 +93,7 @@ def print_stats(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> Non
 
     log.info("CrawlDb statistics start: %s", db.path)
     stats = Statistics(hosts=hosts)
-    with context.progress("readdb -stats") as progress:
+    with context.progress("readdb -stats", db.estimate) as progress:
         for part, path in enumerate(db.require_parts()):
             stats.begin_part((path / "data").stat().st_size)
             for frame in db.scan_part(part):

@@ -34,7 +34,7 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
     """
     if out.exists():
         raise StoreError(f"Output directory {out} already exists")
-    with context.progress("readdb -topN") as progress:
+    with context.progress("readdb -topN", db.estimate) as progress:
         parts, sizes = [], []
         for part, path in enumerate(db.require_parts()):
             sizes.append((path / "data").stat().st_size)

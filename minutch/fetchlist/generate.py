@@ -182,7 +182,7 @@ def _find_due(
     """What is due in each partition."""
     schedule, scoring = fetch_schedule(conf), ScoringFilters(conf)
     filters = URLFilters(conf) if filtering else None
-    with context.progress("generate") as progress:
+    with context.progress("generate", db.estimate) as progress:
 
         def find(part: int) -> Due:
             pieces = []

@@ -24,6 +24,7 @@ from minutch.parse.segmentparts import PartWriters
 from minutch.parse.segmenttask import PackedPage, SegmentTask
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.tables.database import record_estimate
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ def run(args: list[str], context: JobContext) -> int:
     if segment.has(CRAWL_PARSE):
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
         return 0
-    with context.progress("parse") as progress:
+    with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT))) as progress:
         counters = parse_segment(segment, conf, context.clock, progress.advance)
     context.report("ParseSegment", counters)
     return 0

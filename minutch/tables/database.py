@@ -12,13 +12,14 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from minutch.errors import StoreError
 from minutch.formats.javaio import encode_text, encode_vlong
-from minutch.formats.mapfile import MapFileReader
+from minutch.formats.mapfile import INDEX, INDEX_INTERVAL, MapFileReader
+from minutch.formats.sequencefile import SequenceFileReader
 from minutch.tables import install
 from minutch.tables.lock import lock
 
@@ -36,6 +37,16 @@ def part_paths(directory: Path) -> list[Path]:
     """The part files or directories in `directory`, in the order of their numbers."""
     found = [(int(match[1]), path) for path in directory.iterdir() if (match := _PART.fullmatch(path.name))]
     return [path for _, path in sorted(found)]
+
+
+def record_estimate(parts: Iterable[Path]) -> int:
+    """About how many records these MapFiles have, by their indexes (one entry for 128); for progress."""
+    entries = 0
+    for part in parts:
+        if (part / INDEX).is_file():
+            with SequenceFileReader(part / INDEX) as reader:
+                entries += sum(1 for _ in reader)
+    return entries * INDEX_INTERVAL
 
 
 class Database:
@@ -64,6 +75,10 @@ class Database:
     def parts(self) -> list[Path]:
         """The directories of the partitions, in order; none where the database does not exist."""
         return part_paths(self.current) if self.exists() else []
+
+    def estimate(self) -> int:
+        """About how many records there are, 0 where there is no database."""
+        return record_estimate(self.parts())
 
     def require_parts(self) -> list[Path]:
         """As `parts`. Raises StoreError where the database does not exist."""
