@@ -41,9 +41,10 @@ JOBS = {command.module for command in flow.commands().values()}
 
 PLUGIN_MAY = {"plugin.points", "records", "urls", "conf", "errors", "log", "clock"}
 PLUGIN_MAY |= {"formats.writables", "formats.javahash"}
-PLUGIN_MAY |= {"parse.charset", "parse.textlinks", "plugin.chains"}
+PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}
 """What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers
-need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters."""
+need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters; those of containers
+(feed, zip) ParserFactory and MimeUtil, too."""
 
 
 def layer(module: str) -> int:

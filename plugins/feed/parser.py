@@ -1,0 +1,110 @@
+"""feed: RSS and Atom; each entry whose link passes normalizers and filters becomes a document of its own.
+
+An entry's text is parsed by the parser for its type, links included; author, tag, published, updated and feed go into
+its metadata. The feed itself has its description for text and no links. Unlike in Nutch, the content metadata of the
+feed and of the other entries stay as they are. Matched: org.apache.nutch.parse.feed.FeedParser.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+from minutch.conf import Configuration
+from minutch.errors import MinutchError, ParseError
+from minutch.parse.charset import from_header
+from minutch.parse.dispatch import ParserFactory, ParserNotFound
+from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
+from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.records.content import Content
+from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import FAILED, FAILED_EXCEPTION, SUCCESS, ParseStatus
+
+from ..lib_xml.feeds import Entry, Feed, read_feed
+
+FEED, AUTHOR, TAG, PUBLISHED, UPDATED = "feed", "author", "tag", "published", "updated"
+_TAGS = re.compile(r"<[^>]*>")
+
+
+class FeedParser(Parser):
+    """The parser; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._normalizers = URLNormalizers(conf, SCOPE_OUTLINK)
+        self._filters = URLFilters(conf)
+
+    @cached_property
+    def _parsers(self) -> ParserFactory:
+        return ParserFactory(self.conf)
+
+    def get_parse(self, content: Content) -> ParseResult:
+        """The feed's document and one for each entry."""
+        declared = from_header(content.metadata.first(CONTENT_TYPE_KEY) or "")
+        try:
+            feed = read_feed(content.content, declared.codec if declared else None)
+        except ParseError as error:
+            status = ParseStatus.failed(FAILED_EXCEPTION, str(error))
+            return ParseResult.of(content.url, Parse("", ParseData(status)))
+        result = ParseResult(content.url)
+        feed_link = self._accepted(feed.link)
+        for entry in feed.entries:
+            link = self._accepted(entry.link)
+            if link is not None and link != content.url:
+                result[link] = self._entry(link, entry, feed_link, content)
+        result[content.url] = Parse(_untagged(feed.description), _data(feed, content))
+        return result
+
+    def _accepted(self, link: str) -> str | None:
+        try:
+            return self._filters.filter(self._normalizers.normalize(link)) if link else None
+        except MinutchError:
+            return None
+
+    def _entry(self, link: str, entry: Entry, feed_link: str | None, content: Content) -> Parse:
+        metadata = _entry_metadata(entry, feed_link)
+        content_metadata = Metadata({name: list(values) for name, values in content.metadata.items()})
+        parsed = self._parsed(link, entry, content_metadata)
+        content_metadata.pop(CONTENT_TYPE_KEY, None)
+        title = _untagged(entry.title)
+        if parsed is None:
+            data = ParseData(ParseStatus(FAILED), title, [], content_metadata, metadata)
+            return Parse(entry.content, data, is_original=False)
+        parsed.data.parse_meta.add_all(metadata)
+        data = ParseData(ParseStatus(SUCCESS), title, parsed.data.outlinks, content_metadata, parsed.data.parse_meta)
+        return Parse(parsed.text, data, is_original=False)
+
+    def _parsed(self, link: str, entry: Entry, metadata: Metadata) -> Parse | None:
+        """The entry's text as the first parser of its type reads it; None if there is no parser."""
+        content_type = f"{entry.content_type}; charset=UTF-8"
+        metadata.set(CONTENT_TYPE_KEY, content_type)
+        page = Content(link, link, entry.content.encode("utf-8", "replace"), content_type, metadata)
+        try:
+            return self._parsers.parsers(content_type)[0].get_parse(page).get(link)
+        except ParserNotFound:
+            return None
+
+
+def _data(feed: Feed, content: Content) -> ParseData:
+    return ParseData(ParseStatus(SUCCESS), _untagged(feed.title), [], content.metadata, Metadata())
+
+
+def _entry_metadata(entry: Entry, feed_link: str | None) -> Metadata:
+    metadata = Metadata()
+    if feed_link is not None:
+        metadata.set(FEED, feed_link)
+    for author in entry.authors:
+        metadata.add(AUTHOR, author)
+    for tag in entry.tags:
+        metadata.add(TAG, tag)
+    if entry.published is not None:
+        metadata.set(PUBLISHED, str(entry.published))
+    if entry.updated is not None:
+        metadata.set(UPDATED, str(entry.updated))
+    return metadata
+
+
+def _untagged(text: str) -> str:
+    return _TAGS.sub("", text).strip()

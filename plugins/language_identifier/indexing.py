@@ -1,0 +1,36 @@
+"""Index field `lang`; lang.index.languages names the only languages that are to be indexed.
+
+Matched: org.apache.nutch.analysis.lang.LanguageIndexingFilter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minutch.conf import Configuration
+from minutch.plugin.points import IndexingFilter, Parse
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.document import NutchDocument
+from minutch.records.links import Inlinks
+
+UNKNOWN = "unknown"
+
+
+class LanguageIndexingFilter(IndexingFilter):
+    """The filter; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._wanted = frozenset(conf.get_strings("lang.index.languages"))
+
+    def filter(
+        self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
+    ) -> NutchDocument | None:
+        language = parse.data.parse_meta.first("language")
+        if language is None:
+            language = parse.data.content_meta.first("Content-Language")
+        language = language or UNKNOWN
+        if self._wanted and language not in self._wanted:
+            return None
+        doc.add("lang", language)
+        return doc

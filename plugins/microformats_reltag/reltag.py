@@ -1,0 +1,61 @@
+"""microformats-reltag: `<a rel="tag" href="http://…/crawling">` tags a page with `crawling`.
+
+The parse filter puts the tags, sorted, under `Rel-Tag` into the parse metadata; the indexing filter makes fields `tag`
+of them. Only absolute URLs count. Matched: org.apache.nutch.microformats.reltag.{RelTagParser,RelTagIndexingFilter}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_plus
+
+from minutch.errors import UrlError
+from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, IndexingFilter, Parse, ParseResult
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.document import NutchDocument
+from minutch.records.links import Inlinks
+from minutch.urls.parts import parse as parse_url
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+REL_TAG = "Rel-Tag"
+
+
+class RelTagParser(HtmlParseFilter):
+    """Tags into the parse metadata."""
+
+    def filter(
+        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+    ) -> ParseResult:
+        metadata = result[content.url].data.parse_meta
+        for tag in sorted(set(_tags(document))):
+            metadata.add(REL_TAG, tag)
+        return result
+
+
+def _tags(document: LexborHTMLParser) -> Iterator[str]:
+    for node in document.css("a[rel][href]"):
+        values = node.attributes
+        if (values["rel"] or "").lower() != "tag":
+            continue
+        try:
+            path = parse_url(values["href"] or "").path
+        except UrlError:
+            continue
+        tag = unquote_plus(path.rpartition("/")[2])
+        if tag:
+            yield tag
+
+
+class RelTagIndexingFilter(IndexingFilter):
+    """Tags into the document."""
+
+    def filter(
+        self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
+    ) -> NutchDocument | None:
+        for tag in parse.data.parse_meta.get(REL_TAG, ()):
+            doc.add("tag", tag)
+        return doc

@@ -1,0 +1,77 @@
+"""parse-ext: content goes through a command of the user's; what it writes is the text, URLs in it are the links.
+
+Parameters in plugin.xml, for each type: `command`, `timeout` (s, 30), `encoding` of the output (UTF-8). No shell is
+involved. Matched: org.apache.nutch.parse.ext.ExtParser.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.parse.charset import from_header
+from minutch.parse.textlinks import text_outlinks
+from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.records.content import Content
+from minutch.records.metadata import Metadata
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import FAILED, FAILED_EXCEPTION, FAILED_TRUNCATED, SUCCESS, ParseStatus
+
+TIMEOUT = 30
+
+
+class ExtParser(Parser):
+    """The parser for one type; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._command = _words(parameters.get("command", ""))
+        self._timeout = int(parameters.get("timeout") or TIMEOUT)
+        name = parameters.get("encoding") or "utf-8"
+        charset = from_header(f"charset={name}")
+        if charset is None:
+            raise ConfigError(f"parse-ext: unknown encoding {name!r}")
+        self._charset = charset
+
+    def get_parse(self, content: Content) -> ParseResult:
+        """One document."""
+        if not self._command:
+            return _failed(content, 0, f"No external command defined for contentType: {content.content_type}")
+        length = (content.metadata.first("Content-Length") or "").strip()
+        if length.isdecimal() and int(length) != len(content.content):
+            reason = f"Content truncated at {len(content.content)} bytes. Parser can't handle incomplete "
+            return _failed(content, FAILED_TRUNCATED, f"{reason}{content.content_type} file.")
+        try:
+            done = subprocess.run(
+                [*self._command, content.content_type],
+                input=content.content,
+                capture_output=True,
+                timeout=self._timeout,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return _failed(content, FAILED_EXCEPTION, str(error))
+        if done.returncode:
+            complaint = done.stderr.decode("utf-8", "replace").strip()
+            return _failed(content, 0, f"External command {self._command[0]} failed with error: {complaint}")
+        text = self._charset.decode(done.stdout)
+        data = ParseData(ParseStatus(SUCCESS), "", text_outlinks(text), content.metadata, Metadata())
+        return ParseResult.of(content.url, Parse(text, data))
+
+
+def _words(command: str) -> list[str]:
+    """The command taken apart; a program in the plugin's folder by its full path."""
+    words = shlex.split(command)
+    if words and "/" in words[0]:
+        own = Path(__file__).parent / words[0]
+        if own.is_file():
+            words[0] = str(own)
+    return words
+
+
+def _failed(content: Content, code: int, reason: str) -> ParseResult:
+    return ParseResult.of(content.url, Parse("", ParseData(ParseStatus(FAILED, code, [reason]))))

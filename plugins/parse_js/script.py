@@ -1,0 +1,83 @@
+"""parse-js: what looks like a URL between quotes in JavaScript is taken for a link, without an anchor.
+
+A string counts if it has no blanks and, not at its ends, a slash or a dot. In HTML pages scripts, event attributes and
+`javascript:` links are searched, and what is found stands before the page's other links. Matched:
+org.apache.nutch.parse.js.JSParseFilter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from minutch.errors import UrlError
+from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, Parser, ParseResult
+from minutch.records.content import Content
+from minutch.records.links import Outlink
+from minutch.records.metadata import Metadata
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.urls.resolve import Resolver
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+MAX_TITLE = 80
+_STRING = re.compile(r"(\\{0,8}[\"'])([^\s\"']+?)\1")
+_SEPARATOR = re.compile(r"[/.]")
+
+
+def script_links(script: str, base: str) -> list[Outlink]:
+    """The links in a script; `base` is the URL that relative ones belong to."""
+    try:
+        resolver = Resolver(base)
+    except UrlError:
+        return []
+    links = []
+    for match in _STRING.finditer(script):
+        target = match[2]
+        if not _SEPARATOR.search(target, 1, len(target) - 1):
+            continue
+        try:
+            url = f"http://{target}" if target.startswith("www.") else resolver.resolve(target)
+        except UrlError:
+            continue
+        links.append(Outlink(url.replace("&amp;", "&")))
+    return links
+
+
+class JSParser(Parser):
+    """Files of JavaScript: the script is the text, its first line the title."""
+
+    def get_parse(self, content: Content) -> ParseResult:
+        script = content.content.decode("utf-8", "replace")
+        title = script.split("\n", 1)[0][:MAX_TITLE]
+        links = script_links(script, content.url)
+        data = ParseData(ParseStatus(SUCCESS), title, links, content.metadata, Metadata())
+        return ParseResult.of(content.url, Parse(script, data))
+
+
+class JSParseFilter(HtmlParseFilter):
+    """JavaScript within HTML pages."""
+
+    def filter(
+        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+    ) -> ParseResult:
+        found = [link for script in _scripts(document) for link in script_links(script, content.base)]
+        data = result[content.url].data
+        data.outlinks = [*found, *data.outlinks]
+        return result
+
+
+def _scripts(document: LexborHTMLParser) -> Iterator[str]:
+    """All pieces of JavaScript in a page."""
+    if document.root is None:
+        return
+    for node in document.root.traverse():
+        if node.tag == "script":
+            yield node.text()
+            continue
+        for name, value in node.attributes.items():
+            if value and (name.startswith("on") or (name == "href" and "javascript:" in value.lower())):
+                yield value

@@ -1,0 +1,144 @@
+"""parse-tika: the parser for everything that no other takes, under the id that Nutch's configurations name.
+
+    HTML, XHTML                  as parse-html
+    RSS, Atom                    title; descriptions and titles for text; the entries' links
+    sitemaps                     the URLs they list
+    other XML                    all its text
+    PDF                          text, title, links (pypdf)
+    text/*, JSON, scripts        the text, blanks folded
+
+A document without links of its own has those that stand in its text. For other types the status is a failure that
+says so, as Nutch's for a type that its Tika has no parser for. Matched: org.apache.nutch.parse.tika.TikaParser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from minutch.conf import Configuration
+from minutch.errors import ParseError, UrlError
+from minutch.parse.charset import CharsetDetector, from_header
+from minutch.parse.mime import clean_type
+from minutch.parse.textlinks import text_outlinks
+from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.records.content import Content
+from minutch.records.links import Outlink
+from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY, Metadata
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import FAILED, SUCCESS, ParseStatus
+from minutch.urls.resolve import Resolver
+
+from ..lib_html.pages import HtmlPages
+from ..lib_xml.feeds import Feed, feed_of, is_feed
+from ..lib_xml.reading import all_text, child, local_name, parse_xml, text_of
+from .pdf import read_pdf
+
+_HTML = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
+_XML = frozenset(("application/xml", "text/xml"))
+_TEXT = frozenset(
+    (
+        "application/json",
+        "application/javascript",
+        "application/x-javascript",
+        "application/ecmascript",
+        "application/x-sh",
+        "application/x-tex",
+        "application/sql",
+        "application/x-bat",
+        "application/x-subrip",
+        "application/yaml",
+    )
+)
+
+
+@dataclass(slots=True)
+class Document:
+    """What a reader found: text, title, links as they stand there with their anchors, metadata."""
+
+    text: str
+    title: str = ""
+    links: list[tuple[str, str]] = field(default_factory=list)
+    metadata: Metadata = field(default_factory=Metadata)
+
+
+class TikaParser(Parser):
+    """The parser; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._pages = HtmlPages(conf)
+        self._charsets = CharsetDetector(conf)
+
+    def get_parse(self, content: Content) -> ParseResult:
+        """One document under the content's URL."""
+        name = clean_type(content.content_type).strip().lower()
+        if name in _HTML:
+            return self._pages.parse(content)
+        read = self._reader(name)
+        if read is None:
+            return _failed(content, f"Can't retrieve Tika parser for mime-type {content.content_type}")
+        try:
+            document = read(content)
+        except ParseError as error:
+            return _failed(content, str(error))
+        document.metadata.set(CONTENT_TYPE_KEY, content.content_type)
+        outlinks = _absolute(document.links, content.base) or text_outlinks(document.text)
+        data = ParseData(ParseStatus(SUCCESS), document.title, outlinks, content.metadata, document.metadata)
+        return ParseResult.of(content.url, Parse(document.text, data))
+
+    def _reader(self, name: str) -> Callable[[Content], Document] | None:
+        if name in _XML or name.endswith("+xml"):
+            return self._xml
+        if name == "application/pdf":
+            return _pdf
+        return self._text if name.startswith("text/") or name.endswith("+json") or name in _TEXT else None
+
+    def _text(self, content: Content) -> Document:
+        header = content.metadata.first(CONTENT_TYPE_KEY)
+        charset = self._charsets.detect(content.content, header, content.content_type)
+        document = Document(" ".join(charset.decode(content.content).split()))
+        document.metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
+        return document
+
+    def _xml(self, content: Content) -> Document:
+        declared = from_header(content.metadata.first(CONTENT_TYPE_KEY) or "")
+        root = parse_xml(content.content, declared.codec if declared else None)
+        if is_feed(root):
+            return _feed(feed_of(root))
+        if local_name(root) in ("urlset", "sitemapindex"):
+            locations = [text_of(child(entry, "loc")) for entry in root]
+            return Document(all_text(root), links=[(location, "") for location in locations if location])
+        return Document(all_text(root), text_of(child(root, "title")))
+
+
+def _feed(feed: Feed) -> Document:
+    parts = [feed.title, feed.description]
+    for entry in feed.entries:
+        parts += [entry.title, entry.content]
+    text = "\n".join(folded for part in parts if (folded := " ".join(part.split())))
+    links = [(entry.link, entry.title) for entry in feed.entries if entry.link]
+    return Document(text, feed.title, links)
+
+
+def _pdf(content: Content) -> Document:
+    text, title, links = read_pdf(content.content)
+    return Document(text, title, [(link, "") for link in links])
+
+
+def _absolute(links: list[tuple[str, str]], base: str) -> list[Outlink]:
+    try:
+        resolver = Resolver(base)
+    except UrlError:
+        return []
+    result = []
+    for target, anchor in links:
+        try:
+            result.append(Outlink(resolver.resolve(target), " ".join(anchor.split())))
+        except UrlError:
+            continue
+    return result
+
+
+def _failed(content: Content, message: str) -> ParseResult:
+    return ParseResult.of(content.url, Parse("", ParseData(ParseStatus(FAILED, 0, [message]))))

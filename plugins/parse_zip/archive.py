@@ -1,0 +1,88 @@
+"""parse-zip: the members of an archive, each parsed by the parser for its name's type; their texts and links together.
+
+The text has each member's name before its text. Members without a suffix, and those that no parser takes, are passed
+over. At most `MOST_MEMBERS` members and `MOST_BYTES` unpacked bytes are looked at, so that a small archive can't grow
+without end. Matched: org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from minutch.conf import Configuration
+from minutch.parse.dispatch import ParserNotFound, ParseUtil
+from minutch.parse.mime import MimeUtil
+from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.records.content import Content
+from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import FAILED, FAILED_TRUNCATED, SUCCESS, ParseStatus
+
+log = logging.getLogger(__name__)
+
+MOST_MEMBERS = 1000
+MOST_BYTES = 64 << 20
+_LENGTH = "Content-Length"
+
+
+class ZipParser(Parser):
+    """The parser; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._mime = MimeUtil(conf)
+
+    @cached_property
+    def _parsers(self) -> ParseUtil:
+        return ParseUtil(self.conf)
+
+    def get_parse(self, content: Content) -> ParseResult:
+        """One document for the archive."""
+        length = (content.metadata.first(_LENGTH) or "").strip()
+        if length.isdecimal() and int(length) != len(content.content):
+            reason = f"Content truncated at {len(content.content)} bytes. Parser can't handle incomplete zip file."
+            return _failed(content, FAILED_TRUNCATED, reason)
+        texts, links = [], []
+        try:
+            for name, parse in self._members(content):
+                texts.append(f"{name} {parse.text} ")
+                links += parse.data.outlinks
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
+            return _failed(content, 0, f"Can't be handled as Zip document. {error}")
+        data = ParseData(ParseStatus(SUCCESS), "", links, content.metadata, Metadata())
+        return ParseResult.of(content.url, Parse("".join(texts), data))
+
+    def _members(self, content: Content) -> Iterator[tuple[str, Parse]]:
+        """The members that have a parse, with their names."""
+        left = MOST_BYTES
+        with zipfile.ZipFile(io.BytesIO(content.content)) as archive:
+            for member in archive.infolist()[:MOST_MEMBERS]:
+                if member.is_dir() or "." not in member.filename:
+                    continue
+                with archive.open(member) as stream:
+                    data = stream.read(left + 1)
+                left -= len(data)
+                if left < 0:
+                    log.warning("%s: more than %d bytes unpacked, the rest is left out", content.url, MOST_BYTES)
+                    return
+                parse = self._parse(f"{content.url}/{member.filename}", data)
+                if parse is not None:
+                    yield member.filename, parse
+
+    def _parse(self, url: str, data: bytes) -> Parse | None:
+        content_type = self._mime.by_url(url)
+        metadata = Metadata.of({_LENGTH: str(len(data)), CONTENT_TYPE_KEY: content_type})
+        try:
+            return self._parsers.parse(Content(url, url, data, content_type, metadata)).get(url)
+        except ParserNotFound as error:
+            log.info("%s: %s", url, error)
+            return None
+
+
+def _failed(content: Content, code: int, reason: str) -> ParseResult:
+    return ParseResult.of(content.url, Parse("", ParseData(ParseStatus(FAILED, code, [reason]))))

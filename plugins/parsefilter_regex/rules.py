@@ -1,0 +1,74 @@
+"""parsefilter-regex: a field of the parse metadata is `true` where a regular expression matches the page, else `false`.
+
+A rule is a line of three words, field, source (html or text), Java regular expression. Rules stand in
+parsefilter.regex.rules, else in the file that parsefilter.regex.file or plugin.xml names. A match that takes longer
+than a second counts as none. Matched: org.apache.nutch.parsefilter.regex.RegexParseFilter.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minutch.conf import Configuration
+from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
+from minutch.records.content import Content
+from minutch.urls.javaregex import JavaRegex
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A field, and what decides its value."""
+
+    field: str
+    source: str
+    regex: JavaRegex
+
+
+def read_rules(text: str) -> list[Rule]:
+    """The rules; of several for a field the last counts. A line of another shape is reported and passed over."""
+    rules: dict[str, Rule] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if not words or line.startswith("#"):
+            continue
+        if len(words) == 3 and words[1].lower() in ("html", "text"):
+            rules[words[0]] = Rule(words[0], words[1].lower(), JavaRegex(words[2]))
+        else:
+            log.warning("parsefilter-regex: expected field, html or text, and a regular expression: %s", line)
+    return list(rules.values())
+
+
+class RegexParseFilter(HtmlParseFilter):
+    """The filter; see the module."""
+
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        text = conf.get("parsefilter.regex.rules")
+        if text is None:
+            text = conf.read_resource(conf.get("parsefilter.regex.file") or parameters.get("file", ""))
+        self.rules = read_rules(text)
+
+    def filter(
+        self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
+    ) -> ParseResult:
+        parse = result[content.url]
+        sources = {"html": content.content.decode("utf-8", "replace"), "text": parse.text}
+        for rule in self.rules:
+            parse.data.parse_meta.set(rule.field, "true" if _matches(rule, sources[rule.source]) else "false")
+        return result
+
+
+def _matches(rule: Rule, text: str) -> bool:
+    try:
+        return rule.regex.search(text)
+    except TimeoutError:
+        log.warning("parsefilter-regex: %s took too long", rule.regex.pattern)
+        return False
