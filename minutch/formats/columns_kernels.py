@@ -350,18 +350,3 @@ def string_bytes(views: Array, addresses: Array, i: Int) -> Array:
     out = np.empty(size, np.uint8)
     copy_bytes(np.int64(out.ctypes.data), string_at(views, addresses, i), size)
     return out
-
-
-@kernel
-def deflate(
-    buf: Array, at: Array, length: Array, out: Array, out_at: Array, out_len: Array, compressor: Int, function: Int
-) -> None:
-    """Each string as a zlib stream, one after the other in `out`, which has room for all."""
-    source = np.int64(buf.ctypes.data)
-    target = np.int64(out.ctypes.data)
-    end = np.int64(0)
-    for i in range(len(at)):
-        size = call7(function, compressor, source + at[i], length[i], target + end, len(out) - end, 0, 0)
-        out_at[i] = end
-        out_len[i] = size
-        end += size

@@ -13,6 +13,7 @@ import numpy as np
 
 from minutch.errors import FormatError
 from minutch.formats import columns_kernels as kernels
+from minutch.formats import deflate_kernels
 from minutch.formats.checksum import BYTES_PER_CHECKSUM, MAGIC, crc_path
 from minutch.formats.columns import Lengths, Offsets
 from minutch.formats.columns_arrow import Bytes, Strings
@@ -229,7 +230,7 @@ def deflate(values: Bytes, at: Offsets, length: Lengths, library: Libdeflate) ->
     out_at, out_len = np.empty(len(at), np.int64), np.empty(len(at), np.int32)
     out = np.empty(int(length.sum(dtype=np.int64)) + _ZLIB_OVERHEAD * len(at) + 1, np.uint8)
     with compressor(LEVEL) as state:
-        kernels.deflate(values, at, length, out, out_at, out_len, state, library.zlib_compress)
+        deflate_kernels.deflate(values, at, length, out, out_at, out_len, state, library.zlib_compress)
     return out, out_at, out_len
 
 
