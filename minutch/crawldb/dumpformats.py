@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import numpy as np
 import polars as pl
 
 from minutch.crawldb.filtering import decode_keys
@@ -145,10 +146,19 @@ def _texts(frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], sepa
         "retries": frame["retries"].cast(pl.String),
         "seconds": interval.cast(pl.String),
         "days": days.cast(pl.Int64).cast(pl.String),
-        "score": _mapped(frame["score"], float_to_string),
+        "score": _mapped(_bits(frame["score"]), _float_text),
         "signature": frame["signature"].bin.encode("hex").fill_null("null"),
         "metadata": _mapped(frame["metadata"], metadata).fill_null(""),
     }
+
+
+def _bits(scores: pl.Series) -> pl.Series:
+    """Floats as integers, which join even where a float is no number."""
+    return pl.Series(scores.to_numpy().view(np.int32))
+
+
+def _float_text(bits: int) -> str:
+    return float_to_string(float(np.int32(bits).view(np.float32)))
 
 
 def _mapped(column: pl.Series, text: Callable[[Any], str]) -> pl.Series:

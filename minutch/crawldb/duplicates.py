@@ -21,6 +21,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from minutch.crawldb.filtering import decode_keys
+
 SCORE: Final = "score"
 FETCH_TIME: Final = "fetchTime"
 HTTPS: Final = "httpsOverHttp"
@@ -111,14 +113,12 @@ def _is_https_of(first: bytes, second: bytes) -> bool:
 def _url_lengths(keys: pl.Series) -> pl.Series:
     """The length of each URL in UTF-16 units after percent-decoding."""
     lengths = keys.bin.size().cast(pl.Int64)
-    plain = keys.cast(pl.String, strict=False)
-    special = (
-        plain.is_null() | plain.str.contains("%", literal=True) | (plain.str.len_chars().cast(pl.Int64) != lengths)
-    ).fill_null(True)
+    urls = decode_keys(keys)
+    special = urls.str.contains("%", literal=True) | (urls.str.len_chars().cast(pl.Int64) != lengths)
     at = special.arg_true()
     if at.is_empty():
         return lengths
-    decoded = [decoded_length(key.decode("utf-8", "replace")) for key in keys.gather(at)]
+    decoded = [decoded_length(url) for url in urls.gather(at)]
     return lengths.scatter(at, pl.Series(decoded, dtype=pl.Int64))
 
 

@@ -137,12 +137,11 @@ def rename(frame: pl.DataFrame, rules: UrlRules, counters: Counters) -> pl.DataF
 
 def decode_keys(keys: pl.Series) -> pl.Series:
     """Keys as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes them."""
-    urls = keys.cast(pl.String, strict=False)
-    if urls.null_count() == keys.null_count():
-        return urls
-    broken = (urls.is_null() & keys.is_not_null()).arg_true()
-    replaced = [key.decode("utf-8", "replace") for key in keys.gather(broken)]
-    return urls.scatter(broken, pl.Series(replaced, dtype=pl.String))
+    try:
+        return keys.cast(pl.String)
+    except pl.exceptions.ComputeError:
+        replaced = [None if key is None else key.decode("utf-8", "replace") for key in keys]
+        return pl.Series(keys.name, replaced, dtype=pl.String)
 
 
 def encode_keys(urls: pl.Series) -> pl.Series:

@@ -23,7 +23,7 @@ Entries = Iterable[tuple[str, CrawlDatum]]
 
 def context(settings: Mapping[str, str] | None = None, *, now: int = NOW) -> JobContext:
     """A job's context without any plugins, save those that `settings` name."""
-    conf = Configuration.load([], overrides={"plugin.includes": "none", **(settings or {})})
+    conf = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints", **(settings or {})})
     return JobContext(conf, clock=FakeClock(now), out=io.StringIO(), err=io.StringIO())
 
 

@@ -1,0 +1,179 @@
+"""dedup: which pages are duplicates, and the job."""
+
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import unquote
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minutch.crawldb.dedup import MARKED, dedup, run
+from minutch.crawldb.duplicates import decoded_length, find, has_ties
+from minutch.errors import LockedError, StoreError, UsageError
+from minutch.records import crawldatum as codes
+from minutch.records.crawldatum import CrawlDatum
+from tests.support.crawldbs import context, read_db, write_db
+
+Page = tuple[bytes, str, float, int]  # group, URL, score, fetch time
+
+# -- the decision, page by page ------------------------------------------------------------------------------------
+
+
+def reference(pages: list[Page], order: list[str]) -> list[bool]:
+    marks = [False] * len(pages)
+    for _, numbered in groupby(enumerate(pages), key=lambda item: item[1][0]):
+        kept: int | None = None
+        for number, page in numbered:
+            if kept is None:
+                kept = number
+                continue
+            verdict = better(page, pages[kept], order)
+            if verdict > 0:
+                marks[kept] = True
+                kept = number
+            elif verdict < 0:
+                marks[number] = True
+    return marks
+
+
+def better(new: Page, kept: Page, order: list[str]) -> int:
+    """1 if `new` is better than `kept`, -1 if it is worse, 0 if nothing decides."""
+    for name in order:
+        if name == "score" and new[2] != kept[2]:
+            return 1 if new[2] > kept[2] else -1
+        if name == "fetchTime" and new[3] != kept[3]:
+            return 1 if new[3] > kept[3] else -1
+        if name == "urlLength" and len(unquote(new[1])) != len(unquote(kept[1])):
+            return 1 if len(unquote(new[1])) < len(unquote(kept[1])) else -1
+        if name == "httpsOverHttp":
+            if new[1].startswith("https:") and kept[1] == new[1].replace("https:", "http:", 1):
+                return 1
+            if kept[1].startswith("https:") and new[1] == kept[1].replace("https:", "http:", 1):
+                return -1
+    return 0
+
+
+urls = st.sampled_from(["http://a/", "https://a/", "http://a/bc", "http://a/%41c", "http://a/é", "https://a/bc"])
+pages = st.lists(
+    st.tuples(st.sampled_from([b"1", b"2"]), urls, st.sampled_from([1.0, 2.0]), st.integers(1, 2)), max_size=9
+)
+orders = st.permutations(["score", "fetchTime", "urlLength", "httpsOverHttp", "unknown"])
+
+
+@given(pages, orders, st.booleans())
+def test_as_page_by_page(some: list[Page], order: list[str], with_https: bool) -> None:
+    some.sort(key=lambda page: page[0])
+    order = order if with_https else [name for name in order if name != "httpsOverHttp"]
+    table = pl.DataFrame(
+        [(group, url.encode(), score, time) for group, url, score, time in some],
+        schema={"group": pl.Binary, "key": pl.Binary, "score": pl.Float32, "fetch_time": pl.Int64},
+        orient="row",
+    )
+    assert find(table, order).to_list() == reference(some, order)
+
+
+def test_ties() -> None:
+    table = pl.DataFrame({"group": [b"a", b"a", b"b"], "score": [1.0, 1.0, 1.0], "fetch_time": [1, 2, 1]})
+    assert not has_ties(table, ["score", "fetchTime"])
+    assert has_ties(table, ["score"])
+    assert not has_ties(table.clear(), ["score"])
+
+
+@pytest.mark.parametrize(
+    ("url", "length"),
+    [
+        ("abc", 3),
+        ("%41%42", 2),
+        ("%C3%A9", 1),
+        ("%C3x", 2),
+        ("%F0%9F%98%80", 2),
+        ("a+b", 3),
+        ("%4", 2),
+        ("%zz", 3),
+        ("%-1", 3),
+        ("%+1", 1),
+        ("😀", 2),
+    ],
+)
+def test_lengths_as_java_counts_them(url: str, length: int) -> None:
+    assert decoded_length(url) == length
+
+
+# -- the job -------------------------------------------------------------------------------------------------------
+
+
+def page(score: float, status: int = codes.STATUS_DB_FETCHED, signature: bytes | None = b"same") -> CrawlDatum:
+    return CrawlDatum(status, 60, score, 5, signature=signature)
+
+
+ENTRIES = [
+    ("http://a.org/1", page(1.0)),
+    ("http://a.org/2", page(2.0)),
+    ("http://b.org/3", page(3.0, codes.STATUS_DB_NOTMODIFIED)),
+    ("http://b.org/4", page(9.0, codes.STATUS_DB_GONE)),
+    ("http://b.org/5", page(0.5, signature=None)),
+    ("http://b.org/6", page(0.5, signature=b"other")),
+    ("http://sub.a.org/7", page(0.25)),
+]
+
+
+def marked(path: Path) -> set[str]:
+    return {url[-1] for url, datum in read_db(path).items() if datum.status == codes.STATUS_DB_DUPLICATE}
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(("group", "expected"), [("none", {"1", "2", "7"}), ("host", {"1"}), ("domain", {"1", "7"})])
+def test_groups(tmp_path: Path, parts: int, group: str, expected: set[str]) -> None:
+    write_db(tmp_path / "db", ENTRIES, parts=parts)
+    job = context({"mapreduce.job.reduces": str(parts)})
+    counters = dedup(tmp_path / "db", job, group=group)
+    assert marked(tmp_path / "db") == expected
+    assert counters == {MARKED: len(expected), "other entries": len(ENTRIES) - len(expected)}
+
+
+def test_only_the_status_changes(tmp_path: Path) -> None:
+    write_db(tmp_path / "db", ENTRIES)
+    dedup(tmp_path / "db", context())
+    before, after = dict(ENTRIES), read_db(tmp_path / "db")
+    assert after.keys() == before.keys()
+    assert all(after[url] == before[url] or url[-1] in {"1", "2", "7"} for url in after)
+    assert after["http://a.org/1"].signature == b"same"
+
+
+def test_purging_as_in_nutch(tmp_path: Path) -> None:
+    write_db(tmp_path / "db", ENTRIES)
+    dedup(tmp_path / "db", context({"db.update.purge.404": "true"}))
+    assert "http://b.org/4" not in read_db(tmp_path / "db")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    write_db(tmp_path / "db", ENTRIES)
+    assert run([str(tmp_path / "db"), "-group", "host", "-compareOrder", "urlLength,fetchTime,score"], context()) == 0
+    assert marked(tmp_path / "db") == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "Usage"),
+        (["db", "-group", "page"], "none, host or domain"),
+        (["db", "-compareOrder", "score"], "must contain"),
+        (["db", "-what"], "unknown option"),
+    ],
+)
+def test_wrong_command_lines(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        run(words, context())
+    assert caught.value.exit_code == 1
+
+
+def test_no_db_and_a_locked_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="does not exist"):
+        dedup(tmp_path / "db", context())
+    assert not (tmp_path / "db").exists()
+    write_db(tmp_path / "db", ENTRIES)
+    (tmp_path / "db/.locked").touch()
+    with pytest.raises(LockedError):
+        dedup(tmp_path / "db", context())
