@@ -11,7 +11,7 @@ from typing import Any
 
 from minutch.urls.robots import RobotRules, parse_robots
 from tests.support.golden import needs_golden
-from tests.support.tables import rows
+from tests.support.golden_tables import rows
 
 pytestmark = needs_golden
 

@@ -15,7 +15,7 @@ from minutch.urls.resolve import resolve, resolver
 from minutch.urls.spelling import to_ascii, to_unicode
 from minutch.urls.uri import parse_uri
 from tests.support.golden import needs_golden
-from tests.support.tables import answer, rows, suffix_list
+from tests.support.golden_tables import answer, rows, suffix_list
 
 pytestmark = needs_golden
 

@@ -15,7 +15,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from tests.support.golden import needs_golden
-from tests.support.tables import TABLES, answer, rows, suffix_list
+from tests.support.golden_tables import TABLES, answer, rows, suffix_list
 
 pytestmark = needs_golden
 

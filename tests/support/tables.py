@@ -1,41 +1,115 @@
-"""Golden tables: JSON lines, plain or gzipped, and the suffix list that lies beside them."""
+"""Records of all kinds for the bulk codecs, and the means to make a reader take one way or the other."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from random import Random
+from unittest import mock
 
-from minutch.errors import UrlError
-from minutch.urls import domains
-from tests.support.golden import GOLDEN
+from minutch.formats.columns import BulkFile
+from minutch.formats.javaio import DataInput, encode_vlong
+from minutch.formats.sequencefile import SequenceFileReader
+from minutch.formats.sequencewriter import SequenceFileWriter
+from minutch.formats.writables import FloatWritable, IntWritable, LongWritable, MapWritable, Text, Writable
+from minutch.records import protocolstatus
+from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.tables.crawldata import CRAWL_DATUM, TEXT
 
-TABLES = GOLDEN / "tables"
+Records = list[tuple[bytes, bytes]]
+"""Key bytes (of the URL, not of the Text) and serialized values."""
 
-
-def rows(name: str) -> list[dict[str, Any]]:
-    """The rows of a table; `name` ends with .jsonl or .jsonl.gz."""
-    path = TABLES / name
-    data = path.read_bytes()
-    text = gzip.decompress(data) if path.suffix == ".gz" else data
-    return [json.loads(line) for line in text.decode("utf-8").splitlines()]
+SYNC = bytes(range(16))
 
 
 @contextmanager
-def suffix_list() -> Iterator[None]:
-    """The public suffix list that Nutch had when the tables were made."""
-    domains.use_list(TABLES / "effective_tld_names.dat")
-    try:
+def record_by_record() -> Iterator[None]:
+    """Inside, files are read record by record."""
+    with mock.patch.object(BulkFile, "batch", lambda self, span: None):
         yield
-    finally:
-        domains.use_list(None)
 
 
-def answer(ask: Callable[..., Any], *args: Any, error: str = "!MalformedURLException") -> Any:
-    """What a function gives, as the tables write it: an exception is its Java name after an exclamation mark."""
-    try:
-        return ask(*args)
-    except UrlError:
-        return error
+@contextmanager
+def by_kernels() -> Iterator[None]:
+    """Inside, files of any size are read by kernels where they can be."""
+    import minutch.formats.columns_kernels  # noqa: F401  what is loaded is used
+
+    yield
+
+
+def a_key(random: Random) -> bytes:
+    """A URL: short, long, not ASCII, not even UTF-8, or with common beginnings."""
+    kind = random.randrange(8)
+    if kind == 0:
+        return random.randbytes(random.randrange(1, 30))
+    if kind == 1:
+        return b"http://long.example/" + random.choice((b"a", b"b")) * random.choice((100, 107, 108, 300, 70_000))
+    if kind == 2:
+        return f"http://bücher.example/{random.randrange(10**6)}/ß漢字".encode()
+    return b"http://www.host%d.example/page-%d.html" % (random.randrange(20), random.randrange(10**9))
+
+
+def a_metadata(random: Random) -> MapWritable:
+    """Metadata of zero to five entries of several classes."""
+    values: list[Writable] = [
+        Text("text/html"),
+        Text("ä" * random.randrange(100)),
+        IntWritable(random.randrange(-(2**31), 2**31)),
+        FloatWritable(0.5),
+        LongWritable(-5),
+        ProtocolStatus.of(protocolstatus.SUCCESS),
+    ]
+    return MapWritable({Text(f"key{i}"): random.choice(values) for i in range(random.randrange(6))})
+
+
+def a_datum(random: Random) -> CrawlDatum:
+    """A CrawlDatum with any values."""
+    return CrawlDatum(
+        status=random.choice((*STATUS_NAMES, 0, 127)),
+        fetch_interval=random.choice((0, 2_592_000, -1, 2**31 - 1, -(2**31))),
+        score=struct.unpack(">f", struct.pack(">f", random.choice((0.0, -0.0, 1.5, random.random(), float("inf")))))[0],
+        fetch_time=random.choice((0, -1, 1_763_700_000_000, 2**63 - 1, -(2**63))),
+        modified_time=random.choice((0, 1_763_700_000_123, -(2**63))),
+        retries=random.randrange(-128, 128),
+        signature=random.choice((None, random.randbytes(16), b"\0", random.randbytes(12), random.randbytes(127))),
+        metadata=a_metadata(random) if random.random() < 0.4 else MapWritable(),
+    )
+
+
+def old_datum(random: Random, version: int) -> bytes:
+    """A serialized CrawlDatum of an older version (1 to 6), without metadata."""
+    status = random.randrange(10) if version < 5 else random.choice(tuple(STATUS_NAMES))
+    out = struct.pack(">bBqb", version, status, random.randrange(10**12), random.randrange(5))
+    out += struct.pack(">i", 86400) if version > 5 else struct.pack(">f", random.choice((30.0, 86400.5, 1.4)))
+    out += struct.pack(">f", 0.25)
+    if version > 2:
+        signature = random.choice((b"", random.randbytes(16)))
+        out += struct.pack(">qb", random.randrange(10**12), len(signature)) + signature
+    return out + b"\0" if version > 3 else out
+
+
+def some_records(random: Random, count: int, *, old_versions: bool = False) -> Records:
+    """Records with distinct keys in ascending order."""
+    keys = sorted({a_key(random) for _ in range(count)})
+    versions = (1, 2, 3, 4, 5, 6) if old_versions else ()
+    return [
+        (key, old_datum(random, random.choice(versions)) if versions and random.random() < 0.3 else value)
+        for key in keys
+        for value in [a_datum(random).to_bytes()]
+    ]
+
+
+def write_records(path: Path, records: Records, compression: str, value_class: str = CRAWL_DATUM) -> None:
+    """A plain SequenceFile of `records`."""
+    with SequenceFileWriter(path, TEXT, value_class, compression=compression, sync=SYNC) as file:
+        for key, value in records:
+            file.append_raw(encode_vlong(len(key)) + key, value)
+
+
+def read_records(path: Path) -> Records:
+    """The records of a SequenceFile with Text keys, record by record."""
+    with SequenceFileReader(path) as reader:
+        return [(DataInput(key).read_text_bytes(), value) for key, value in reader]

@@ -1,0 +1,41 @@
+"""Golden tables: JSON lines, plain or gzipped, and the suffix list that lies beside them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minutch.errors import UrlError
+from minutch.urls import domains
+from tests.support.golden import GOLDEN
+
+TABLES = GOLDEN / "tables"
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a table; `name` ends with .jsonl or .jsonl.gz."""
+    path = TABLES / name
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    return [json.loads(line) for line in text.decode("utf-8").splitlines()]
+
+
+@contextmanager
+def suffix_list() -> Iterator[None]:
+    """The public suffix list that Nutch had when the tables were made."""
+    domains.use_list(TABLES / "effective_tld_names.dat")
+    try:
+        yield
+    finally:
+        domains.use_list(None)
+
+
+def answer(ask: Callable[..., Any], *args: Any, error: str = "!MalformedURLException") -> Any:
+    """What a function gives, as the tables write it: an exception is its Java name after an exclamation mark."""
+    try:
+        return ask(*args)
+    except UrlError:
+        return error
