@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import httpx
-from minutch.urls.robots import RobotRules
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
@@ -35,13 +34,16 @@ from minutch.records.metadata import (
 )
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
+from minutch.urls.robots import RobotRules
 
 from .addresses import AddressRules
+from .credentials import Credentials, authorized
 from .curltransport import BodyStream, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
 from .failures import UnknownHost, java_text
 from .headers import SpellCheckedMetadata, put_line, unfold
+from .loginform import Sessions
 from .settings import HttpSettings
 
 log = logging.getLogger(__name__)
@@ -57,6 +59,7 @@ _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
 _OK: Final = 200
+_UNAUTHORIZED: Final = 401
 _NOT_MODIFIED: Final = 304
 _FIRST_REDIRECT: Final = 300
 _LAST_REDIRECT: Final = 399
@@ -106,6 +109,8 @@ class HttpBase(Protocol):
         self.settings = HttpSettings.from_conf(conf)
         self.transport = transport or make_transport(self.settings, AddressRules.from_conf(conf))
         self._fixed = self._fixed_headers()
+        self.credentials = Credentials.from_conf(conf)
+        self.sessions = Sessions(self.credentials.forms, self._send_form)
         from .robotstxt import RobotsStore
 
         self.robots = RobotsStore.from_conf(conf, self.fetch)
@@ -161,7 +166,7 @@ class HttpBase(Protocol):
         ]
         if settings.send_cookies:
             cookie = datum.metadata.get(_COOKIE)
-            text = settings.cookie_for(url) if cookie is None else str(cookie)
+            text = self.sessions.cookie(url.host) or settings.cookie_for(url) if cookie is None else str(cookie)
             if text is not None:
                 headers.append((b"Cookie", text.encode()))
         if settings.if_modified_since and datum.modified_time > 0:
@@ -175,13 +180,29 @@ class HttpBase(Protocol):
         """One request. Raises httpx.TransportError if there is no answer, or no use in it."""
         if not url.host.isascii() or not url.host:
             raise UnknownHost(url.host)
+        await self.sessions.enter(url.host)
         limit = self.settings.content_limit if content_limit is None else content_limit
         target = url.file if url.file.startswith("/") else "/" + url.file
         headers = self.request_headers(url, datum)
-        request = httpx.Request(
-            "GET",
+        request = self._request("GET", url, target, headers, limit)
+        metadata = SpellCheckedMetadata()
+        if self.settings.store_request:
+            metadata.add(REQUEST_KEY, self._request_text(target, headers))
+        metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
+        response = await self._send(request, url)
+        try:
+            return await self._read(response, metadata, limit)
+        finally:
+            await response.aclose()
+
+    def _request(
+        self, method: str, url: Url, target: str, headers: list[tuple[bytes, bytes]], limit: int, content: bytes = b""
+    ) -> httpx.Request:
+        return httpx.Request(
+            method,
             _request_url(url, target),
             headers=headers,
+            content=content or None,
             extensions={
                 "target": target.encode("utf-8", "surrogateescape"),
                 "content_limit": limit,
@@ -189,15 +210,42 @@ class HttpBase(Protocol):
                 "timeout": _timeouts(self.settings.timeout),
             },
         )
-        metadata = SpellCheckedMetadata()
-        if self.settings.store_request:
-            metadata.add(REQUEST_KEY, self._request_text(target, headers))
-        metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
+
+    async def _send(self, request: httpx.Request, url: Url) -> httpx.Response:
+        """One request, with credentials if the server asks for some that we have."""
+        auth = self.credentials.known(url)
+        if auth is not None:
+            return await self._authorized(authorized(auth, request, None), url)
         response = await self.transport.handle_async_request(request)
-        try:
-            return await self._read(response, metadata, limit)
-        finally:
+        if response.status_code != _UNAUTHORIZED or not self.credentials.scopes:
+            return response
+        found = self.credentials.answer(url, response.headers.get_list("www-authenticate"))
+        if found is None:
+            return response
+        await response.aclose()
+        return await self._authorized(authorized(found[0], request, found[1]), url)
+
+    async def _authorized(self, flow: Generator[httpx.Request, httpx.Response, None], url: Url) -> httpx.Response:
+        """The last answer of a dialogue about credentials."""
+        response = await self.transport.handle_async_request(next(flow))
+        while True:
+            try:
+                following = flow.send(response)
+            except StopIteration:
+                break
             await response.aclose()
+            response = await self.transport.handle_async_request(following)
+        if response.status_code == _UNAUTHORIZED:
+            self.credentials.forget(url)
+        return response
+
+    async def _send_form(self, method: str, url: Url, more: Mapping[str, str], content: bytes) -> httpx.Response:
+        """A request of a login: the usual headers, those of the form in their places."""
+        own = {name.lower(): (name, value) for name, value in more.items()}
+        headers = [(n, v) for n, v in self.request_headers(url, CrawlDatum()) if n.decode().lower() not in own]
+        headers += [(name.encode(), value.encode()) for name, value in own.values()]
+        request = self._request(method, url, url.file or "/", headers, self.settings.content_limit, content)
+        return await self.transport.handle_async_request(request)
 
     def _request_text(self, target: str, headers: list[tuple[bytes, bytes]]) -> str:
         version = "1.0" if self.settings.http_version == "1.0" else "1.1"
@@ -291,8 +339,10 @@ async def _drain(response: httpx.Response, limit: int) -> tuple[bytes, Exception
     """Read a stream up to `limit` bytes: content, the error that ended it, why it is not whole."""
     pieces: list[bytes] = []
     size = 0
+    stream = response.stream
+    assert isinstance(stream, httpx.AsyncByteStream)
     try:
-        async for piece in response.aiter_raw():
+        async for piece in stream:
             pieces.append(piece)
             size += len(piece)
             if 0 <= limit < size:

@@ -29,6 +29,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
+from minutch.urls.robots import ALLOW_ALL, RobotRules
 
 from ..lib_http.dates import format_date, parse_date
 
@@ -73,6 +74,10 @@ class File(Protocol):
             return _failed(f"java.net.MalformedURLException: {exc}")
         except OSError as exc:
             return _failed(f"java.io.IOException: {exc.strerror or exc}")
+
+    async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
+        """Files have no robots.txt."""
+        return ALLOW_ALL
 
     def _output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
         parsed = parse(url)
