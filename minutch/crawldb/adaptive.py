@@ -4,9 +4,8 @@
     interval × (1 + inc_rate)   it had not                    or by the host's own bounds
     sync_delta                  the next fetch moves towards the time of the last change
 
-A page whose metadata holds `fixedInterval` keeps that interval. Bounds of hosts come from the file
-`adaptive-host-specific-intervals.txt` (host, minimum, maximum; 0 or `default` for the general bound), rates of MIME
-types from `adaptive-mimetypes.txt` (type, inc_rate, dec_rate, between tabs).
+A page whose metadata holds `fixedInterval` keeps that interval. Bounds of hosts and rates of MIME types come from rule
+files (`adaptiverules`).
 
 Arithmetic is Java's, in 32-bit floats and long integers, quirks included: the fraction of the interval by which
 sync_delta would move a page that has been unchanged for longer than the maximum interval is an integer division, so 0.
@@ -15,7 +14,6 @@ Matched: org.apache.nutch.crawl.AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule
 
 from __future__ import annotations
 
-import logging
 import math
 from typing import Any
 
@@ -24,8 +22,9 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb import rawmap
+from minutch.crawldb.adaptiverules import MIME_FILE, Bounds, read_host_bounds, read_mime_rates
 from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule, round_int
-from minutch.errors import ConfigError, UrlError
+from minutch.errors import UrlError
 from minutch.formats.javahash import float32
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import FloatWritable, Text, Writable
@@ -33,13 +32,8 @@ from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum, java_round
 from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY
 from minutch.urls.uri import parse_uri
 
-log = logging.getLogger(__name__)
-
-HOST_FILE = "adaptive-host-specific-intervals.txt"
-MIME_FILE = "adaptive-mimetypes.txt"
 MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"
 
-Bounds = tuple[float, float]
 _FIXED_KEY = rawmap.text_key(FIXED_INTERVAL_KEY)
 _TYPE_KEY = rawmap.text_key(CONTENT_TYPE_KEY)
 
@@ -55,7 +49,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         self.longest_interval = conf.get_float("db.fetch.schedule.adaptive.max_interval", SECONDS_PER_DAY * 365.0)
         self.sync_delta = conf.get_boolean("db.fetch.schedule.adaptive.sync_delta", True)
         self.sync_delta_rate = conf.get_float("db.fetch.schedule.adaptive.sync_delta_rate", 0.2)
-        self.host_bounds = _read_host_bounds(conf, self.min_interval, self.longest_interval)
+        self.host_bounds = read_host_bounds(conf, self.min_interval, self.longest_interval)
 
     def bounds(self, url: str) -> Bounds:
         """Shortest and longest interval of the page's host, in seconds."""
@@ -167,7 +161,7 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
 
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
-        self.mime_rates = _read_mime_rates(conf, conf.get(MIME_FILE_PROPERTY) or MIME_FILE)
+        self.mime_rates = read_mime_rates(conf, conf.get(MIME_FILE_PROPERTY) or MIME_FILE)
 
     def rates(self, datum: CrawlDatum) -> tuple[float, float]:
         return self._rates_of(datum.metadata.get(Text(CONTENT_TYPE_KEY)))
@@ -225,74 +219,3 @@ def _round_columns(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     floor = np.floor(value)
     rounded: np.ndarray[Any, Any] = (floor + (value - floor >= 0.5)).astype(np.int64)
     return rounded
-
-
-# -- rule files ----------------------------------------------------------------------------------------------------
-
-
-def _read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str, Bounds]:
-    """host -> (shortest, longest interval in s). Wrong lines are reported and left out, as in Nutch."""
-    bounds: dict[str, Bounds] = {}
-    for number, line in _lines(conf, HOST_FILE):
-        try:
-            host, shortest, longest = _parse_bounds(line, least, most)
-        except ValueError as exc:
-            log.error("%s, line %d: %s; line ignored: %s", HOST_FILE, number, exc, line)
-        else:
-            bounds[host] = shortest, longest
-    return bounds
-
-
-def _parse_bounds(line: str, least: float, most: float) -> tuple[str, float, float]:
-    """A line of the host file. Raises ValueError, saying what is wrong with it."""
-    parts = line.split()
-    if len(parts) != 3:
-        raise ValueError("expected a host, a shortest and a longest interval")
-    shortest, longest = (_seconds(part) for part in parts[1:])
-    if shortest == 0 and longest == 0:
-        raise ValueError("both intervals are the default")
-    shortest, longest = shortest or least, longest or most
-    if shortest < 0 or longest < 0:
-        raise ValueError("intervals can't be negative")
-    if shortest > longest:
-        raise ValueError("the shortest interval is above the longest")
-    if shortest < least:
-        raise ValueError(f"the shortest interval is below the general one, {least:g}")
-    if longest > most:
-        raise ValueError(f"the longest interval is above the general one, {most:g}")
-    return parts[0].lower(), shortest, longest
-
-
-def _seconds(text: str) -> float:
-    return 0.0 if text.lower() == "default" else _java_float(text)
-
-
-def _java_float(text: str) -> float:
-    """java.lang.Float.parseFloat. Raises ValueError."""
-    return float32(float(text[:-1] if text[-1:] in "fFdD" and text[-2:-1].isdigit() else text))
-
-
-def _read_mime_rates(conf: Configuration, name: str) -> dict[str, tuple[float, float]]:
-    """MIME type -> (inc_rate, dec_rate)."""
-    found: dict[str, tuple[float, float]] = {}
-    for number, line in _lines(conf, name):
-        parts = line.rstrip("\t").split("\t")
-        try:
-            mime, inc_rate, dec_rate = parts
-            found[mime.lower()] = _java_float(inc_rate.strip()), _java_float(dec_rate.strip())
-        except ValueError:
-            log.warning(
-                "%s, line %d: expected a type, inc_rate and dec_rate between tabs; ignored: %s", name, number, line
-            )
-    return found
-
-
-def _lines(conf: Configuration, name: str) -> list[tuple[int, str]]:
-    """The numbered lines of a rule file without blank ones and comments; none if the file is missing."""
-    try:
-        text = conf.read_resource(name)
-    except ConfigError as exc:
-        log.error("%s; going on without it", exc)
-        return []
-    lines = enumerate(text.splitlines(), 1)
-    return [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]

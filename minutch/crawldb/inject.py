@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -31,18 +30,16 @@ from minutch.crawldb.filtering import (
     PURGED_GONE,
     EntryFilter,
     UrlRules,
-    encode_keys,
 )
 from minutch.crawldb.groups import has_ties
 from minutch.crawldb.matching import has_repeats, last, match, merged
 from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
-from minutch.crawldb.seeds import SeedMetadata, parse_metadata, read_seeds, seed_files
+from minutch.crawldb.seeds import Defaults, new_entries, read_seeds, seed_files
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.ties import Gathering
-from minutch.formats.javahash import float32
 from minutch.job import Counters, JobContext
-from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
-from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_INJECTED
+from minutch.plugin.chains import SCOPE_INJECT
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.parallel import memory_budget
 from minutch.tables.shuffle import Shuffle
@@ -78,26 +75,6 @@ USAGE: Final = """Injector [-D...] <crawldb> <url_dir> [-overwrite|-update] [-no
  -D...     \tset a property (property=value)
  -Ddb.update.purge.404=true
            \tremove entries that are gone (404) from the CrawlDb"""
-
-
-@dataclass(frozen=True)
-class Defaults:
-    """What a seed has that its line does not give."""
-
-    now: int
-    interval: int
-    score: float
-    scoring: ScoringFilters
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, now: int) -> Defaults:
-        """As InjectMapper.setup reads them; `injector.current.time` stands for the clock where it is set."""
-        return cls(
-            conf.get_long("injector.current.time", now),
-            conf.get_int("db.fetch.interval.default", 2592000),
-            conf.get_float("db.score.injected", 1.0),
-            ScoringFilters(conf),
-        )
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -185,55 +162,13 @@ def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -
         urls = rules.apply(lines["url"], counters)
         _report_rejected(lines, urls, path)
         accepted = lines.with_columns(url=urls).filter(urls.is_not_null())
-        yield scoring.injected_scores(_entries(accepted, defaults, path), defaults.scoring, counters)
+        yield scoring.injected_scores(new_entries(accepted, defaults, path), defaults.scoring, counters)
 
 
 def _report_rejected(lines: pl.DataFrame, urls: pl.Series, path: Path) -> None:
     if log.isEnabledFor(logging.DEBUG):
         for number, url in lines.filter(urls.is_null()).select("line", "url").iter_rows():
             log.debug("%s:%d: rejected: %s", path, number, url)
-
-
-def _entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataFrame:
-    frame = lines.select(
-        key=encode_keys(lines["url"]),
-        status=pl.lit(STATUS_INJECTED, pl.UInt8),
-        fetch_time=pl.lit(defaults.now, pl.Int64),
-        modified_time=pl.lit(0, pl.Int64),
-        retries=pl.lit(0, pl.Int8),
-        fetch_interval=pl.lit(defaults.interval, pl.Int32),
-        score=pl.lit(defaults.score, pl.Float32),
-        signature=pl.lit(None, pl.Binary),
-        metadata=pl.lit(None, pl.Binary),
-    )
-    special = lines.select((pl.col("extra").str.len_bytes() > 0).fill_null(False)).to_series().arg_true()
-    return frame if special.is_empty() else _with_metadata(frame, lines, special, defaults, path)
-
-
-def _with_metadata(
-    frame: pl.DataFrame, lines: pl.DataFrame, special: pl.Series, defaults: Defaults, path: Path
-) -> pl.DataFrame:
-    """The entries, those at rows `special` with what stands after the URL in their lines; equal texts are read once."""
-    extras = lines.select(pl.col("line", "extra").gather(special))
-    texts = extras.unique("extra", keep="first", maintain_order=True)
-    given = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
-    read = pl.DataFrame(
-        {
-            "extra": texts["extra"],
-            "score": _column(given, "score", defaults.score, pl.Float32),
-            "fetch_interval": _column(given, "interval", defaults.interval, pl.Int32),
-            "metadata": pl.Series([g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary),
-        }
-    )
-    found = extras.join(read, on="extra", how="left", maintain_order="left")
-    names = ("score", "fetch_interval", "metadata")
-    return frame.with_columns(frame[name].scatter(special, found[name]) for name in names)
-
-
-def _column(given: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]) -> pl.Series:
-    values = (getattr(metadata, name) for metadata in given)
-    found = [default if value is None else value for value in values]
-    return pl.Series([float32(value) for value in found] if dtype is pl.Float32 else found, dtype=dtype)
 
 
 def merge(

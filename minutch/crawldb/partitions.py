@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -19,19 +20,21 @@ from minutch.conf import Configuration
 from minutch.crawldb.filtering import EntryFilter
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.ties import Gathering, Source
+from minutch.formats.javahash import partition
+from minutch.formats.javaio import DataInput
+from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import Counters
 from minutch.tables.crawldata import data_file
 from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 from minutch.tables.merge import aligned
 from minutch.tables.parallel import for_each, memory_budget, ordered, workers
-from minutch.tables.partition import partition_of
 from minutch.tables.shuffle import Shuffle
 
 if TYPE_CHECKING:
     from minutch.job import Progress
 
 _SMALL = 16 << 20  # bytes of CrawlDbs that may be few enough entries to follow Hadoop's order
-_SAMPLE = 1000  # every so manieth key is checked to lie in its partition
+_SAMPLE = 64  # keys of a part that are looked at
 
 Step = Callable[[tuple[pl.DataFrame, ...]], tuple[pl.DataFrame, Counters]]
 """What a job does with the rows of a range of keys, one table per source: the new entries, and what happened."""
@@ -112,22 +115,21 @@ class Entries:
             yield self._filter.apply(frame, self.counters)
 
     def _is_partitioned(self, db: CrawlDb) -> bool:
-        """Whether the parts of `db` are this job's partitions; each is judged by a sample of its first rows."""
+        """Whether the parts of `db` are this job's partitions; each is judged by its first keys."""
         paths = db.parts()
-        if not paths:
+        return not paths or (len(paths) == self.parts and all(map(self._belongs, paths, range(self.parts))))
+
+    def _belongs(self, path: Path, part: int) -> bool:
+        if self.parts == 1:
             return True
-        if len(paths) != self.parts:
-            return False
-        return self.parts == 1 or all(_belongs(next(db.scan_part(i)), i, self.parts) for i in range(self.parts))
+        with SequenceFileReader(data_file(path)) as reader:
+            keys = [DataInput(key).read_text_bytes() for key, _ in islice(reader, _SAMPLE)]
+        return all(partition(key, self.parts) == part for key in keys)
 
 
 def file_size(part: Path) -> int:
     """The bytes of a part's records: of its file, or of a MapFile's `data`."""
     return data_file(part).stat().st_size
-
-
-def _belongs(frame: pl.DataFrame, part: int, parts: int) -> bool:
-    return bool((partition_of(frame["key"].gather_every(_SAMPLE), parts) == part).all())
 
 
 def rewrite(

@@ -21,14 +21,20 @@ import logging
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import polars as pl
 
+from minutch.conf import Configuration
+from minutch.crawldb.filtering import encode_keys
 from minutch.errors import FormatError, StoreError
 from minutch.formats.compress import codec_for
+from minutch.formats.javahash import float32
 from minutch.formats.writables import FloatWritable, MapWritable, Text
+from minutch.plugin.chains import ScoringFilters
+from minutch.records.crawldatum import STATUS_INJECTED
 from minutch.records.metadata import FIXED_INTERVAL_KEY
 
 log = logging.getLogger(__name__)
@@ -47,6 +53,26 @@ _FLOAT: Final = re.compile(
 _INT_RANGE: Final = range(-0x8000_0000, 0x8000_0000)
 
 SEED_SCHEMA: Final = pl.Schema({"line": pl.UInt64(), "url": pl.String(), "extra": pl.String()})
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a seed has that its line does not give."""
+
+    now: int
+    interval: int
+    score: float
+    scoring: ScoringFilters
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, now: int) -> Defaults:
+        """As InjectMapper.setup reads them; `injector.current.time` stands for the clock where it is set."""
+        return cls(
+            conf.get_long("injector.current.time", now),
+            conf.get_int("db.fetch.interval.default", 2592000),
+            conf.get_float("db.score.injected", 1.0),
+            ScoringFilters(conf),
+        )
 
 
 class SeedMetadata:
@@ -165,6 +191,49 @@ def _take(result: SeedMetadata, name: str, value: str) -> None:
                 result.interval = interval
         case _:
             result.metadata[Text(name)] = Text(value)
+
+
+def new_entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataFrame:
+    """The entries of the seeds in `lines` (of `path`), with the status `injected`."""
+    frame = lines.select(
+        key=encode_keys(lines["url"]),
+        status=pl.lit(STATUS_INJECTED, pl.UInt8),
+        fetch_time=pl.lit(defaults.now, pl.Int64),
+        modified_time=pl.lit(0, pl.Int64),
+        retries=pl.lit(0, pl.Int8),
+        fetch_interval=pl.lit(defaults.interval, pl.Int32),
+        score=pl.lit(defaults.score, pl.Float32),
+        signature=pl.lit(None, pl.Binary),
+        metadata=pl.lit(None, pl.Binary),
+    )
+    special = lines.select((pl.col("extra").str.len_bytes() > 0).fill_null(False)).to_series().arg_true()
+    return frame if special.is_empty() else _with_metadata(frame, lines, special, defaults, path)
+
+
+def _with_metadata(
+    frame: pl.DataFrame, lines: pl.DataFrame, special: pl.Series, defaults: Defaults, path: Path
+) -> pl.DataFrame:
+    """The entries, those at rows `special` with what stands after the URL in their lines; equal texts are read once."""
+    extras = lines.select(pl.col("line", "extra").gather(special))
+    texts = extras.unique("extra", keep="first", maintain_order=True)
+    given = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
+    read = pl.DataFrame(
+        {
+            "extra": texts["extra"],
+            "score": _column(given, "score", defaults.score, pl.Float32),
+            "fetch_interval": _column(given, "interval", defaults.interval, pl.Int32),
+            "metadata": pl.Series([g.metadata.to_bytes() if g.metadata else None for g in given], dtype=pl.Binary),
+        }
+    )
+    found = extras.join(read, on="extra", how="left", maintain_order="left")
+    names = ("score", "fetch_interval", "metadata")
+    return frame.with_columns(frame[name].scatter(special, found[name]) for name in names)
+
+
+def _column(given: list[SeedMetadata], name: str, default: float, dtype: type[pl.DataType]) -> pl.Series:
+    values = (getattr(metadata, name) for metadata in given)
+    found = [default if value is None else value for value in values]
+    return pl.Series([float32(value) for value in found] if dtype is pl.Float32 else found, dtype=dtype)
 
 
 def _java_int(text: str) -> int:

@@ -11,10 +11,7 @@
     linked                     any                    as before, with a new score
     nothing of these           any                    as before
 
-and db_unfetched wherever a successful fetch leaves an interval beyond db.fetch.interval.max. Of several fetches the
-latest counts, of several old entries too; of the links only the db.update.max.inlinks with the *lowest* scores (which
-is what Nutch's priority queue keeps), handed to the scoring filters highest first.
-
+and db_unfetched wherever a successful fetch leaves an interval beyond db.fetch.interval.max.
 Tables in and out are sorted by key, and all rows of a key are in them. When and with which interval a page is fetched
 again is decided in `schedule`, the score by the scoring filters.
 Matched: org.apache.nutch.crawl.CrawlDbReducer.
@@ -25,16 +22,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from minutch.conf import Configuration
 from minutch.crawldb import rawmap, schedule, scoring
 from minutch.crawldb.groups import has_ties, keep_latest, merge_sorted
-from minutch.crawldb.matching import Ints, Mask, by_score, first_of_each, last, latest, match, merged
+from minutch.crawldb.matching import Ints, merged
+from minutch.crawldb.news import Batch, News, gather, inlinked, is_fetch, sort_out, untouched
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.errors import FormatError
 from minutch.formats.javaio import decode_text
@@ -53,8 +50,6 @@ NO_FETCH_NO_OLD: Final = "neither fetched, linked to nor in the CrawlDb"
 _GENERATE_TIME: Final = rawmap.text_key(GENERATE_TIME_KEY)
 _COLUMNS: Final = CRAWLDB_SCHEMA.names()
 _REPORTED: Final = 10  # URLs that are named in a message
-
-Codes = NDArray[np.uint8]
 
 _SUCCESSES: Final = {
     status.STATUS_FETCH_SUCCESS: status.STATUS_DB_FETCHED,
@@ -88,80 +83,13 @@ class Rules:
         )
 
 
-class Batch(NamedTuple):
-    """URLs that were fetched: one row each, row for row.
-
-    `new` is the fetch; `old` has null everywhere where there was no entry; `signature` comes from the parse or the
-    fetch; `parsed` is metadata from the parse.
-    """
-
-    new: pl.DataFrame
-    old: pl.DataFrame
-    signature: pl.Series
-    parsed: pl.Series
-
-    def filter(self, mask: pl.Series) -> Batch:
-        """The rows where `mask` is true."""
-        return Batch(
-            self.new.filter(mask), self.old.filter(mask), self.signature.filter(mask), self.parsed.filter(mask)
-        )
-
-    @property
-    def has_old(self) -> pl.Series:
-        """Where there was an entry."""
-        return self.old["status"].is_not_null()
-
-    @property
-    def previous(self) -> tuple[pl.Series, pl.Series, pl.Series]:
-        """Fetch time and modified time before (0 where there was no entry), and the fetch time now."""
-        old = self.old
-        return old["fetch_time"].fill_null(0), old["modified_time"].fill_null(0), self.new["fetch_time"]
-
-
-class News:
-    """What a segment says of each URL that it speaks of; see `matching` for the numbers."""
-
-    def __init__(self, segment: pl.DataFrame, old: pl.DataFrame, max_inlinks: int) -> None:
-        self.segment = segment
-        self.group, self.at, self.before = match(segment["key"], old["key"])
-        codes = segment["status"].to_numpy()
-        is_fetch = _is_fetch(codes)
-        self.fetches = latest(np.flatnonzero(is_fetch), self.group, segment["fetch_time"].to_numpy())
-        links = np.flatnonzero(codes == status.STATUS_LINKED)
-        self.links = by_score(links, self.group, segment["score"].to_numpy(), max_inlinks)
-        self.row = np.full(len(self.at), -1)
-        """Of each URL, the row that counts: the latest fetch, else the link with the highest score of those kept."""
-        heads = first_of_each(self.links, self.group)
-        self.row[self.group[heads]] = heads
-        self.row[self.group[self.fetches]] = self.fetches
-        self.fetched = np.zeros(len(self.at), np.bool_)
-        self.fetched[self.group[self.fetches]] = True
-        self._codes = codes
-
-    def batch(self, urls: Ints, old: pl.DataFrame) -> Batch:
-        """The fetched URLs with these numbers."""
-        new = self.segment[self.row[urls]]
-        signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
-        signature = signature.zip_with(signature.is_not_null(), new["signature"])
-        return Batch(
-            new, _gather(old, self.at[urls]), signature, self._last(status.STATUS_PARSE_META, "metadata", urls)
-        )
-
-    def _last(self, kind: int, column: str, urls: Ints) -> pl.Series:
-        """`column` of the last row of `kind` of each URL, null where there is none."""
-        rows = last(np.flatnonzero(self._codes == kind), self.group)
-        at = np.full(len(self.at), -1)
-        at[self.group[rows]] = rows
-        return _gather(self.segment.select(column), at[urls]).to_series()
-
-
 def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> tuple[pl.DataFrame, Counters]:
     """The CrawlDb after `segment` (rows of crawl_fetch and crawl_parse) is merged into `old`; and what happened.
 
     The counters have one count per URL, by the status with which it leaves or the reason why it does not.
     Raises FormatError for a fetch status that no Nutch writes.
     """
-    old, segment = _sort_out(old, segment)
+    old, segment = sort_out(old, segment)
     old, counters = keep_latest(old), Counters()
     news = News(segment, old, rules.max_inlinks)
     known = news.at >= 0
@@ -172,11 +100,11 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> 
     else:
         _report_lost(news, counters)
     result = _transit(news, urls, old, rules, now, counters)
-    inlinked = _inlinked(news, urls)
-    result = scoring.updated_scores(result, _gather(old, news.at[urls]), inlinked, rules.scoring, counters)
+    before = gather(old, news.at[urls])
+    result = scoring.updated_scores(result, before, inlinked(news, urls), rules.scoring, counters)
     result = _without_generate_time(result)
     if rules.scoring.filters:
-        old = scoring.orphaned_scores(old, _untouched(old, news.at[urls]), rules.scoring, counters)
+        old = scoring.orphaned_scores(old, untouched(old, news.at[urls]), rules.scoring, counters)
     table = merged(old, news.at[urls], news.before[urls], result)
     _count_statuses(table, counters)
     return table, counters
@@ -184,63 +112,13 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> 
 
 def order_matters(segment: pl.DataFrame) -> bool:
     """Whether the result depends on the order of rows of one key: which of equal fetches or links comes first."""
-    fetched = pl.Series(_is_fetch(segment["status"].to_numpy()))
+    fetched = pl.Series(is_fetch(segment["status"].to_numpy()))
     last_counts = pl.col("status").is_in([status.STATUS_SIGNATURE, status.STATUS_PARSE_META])
     return (
         has_ties(segment.filter(fetched), "fetch_time")
         or has_ties(segment.filter(pl.col("status") == status.STATUS_LINKED).drop("fetch_time"), "score")
         or has_ties(segment.filter(last_counts).select("key", "status", "signature", "metadata"), "status")
     )
-
-
-# -- taking the input apart ----------------------------------------------------------------------------------------
-
-
-def _is_db(codes: Codes) -> Mask:
-    """CrawlDatum.hasDbStatus. Status codes are signed bytes in Nutch, so those above 0x7f are below zero."""
-    found: Mask = (codes <= status.STATUS_DB_MAX) | (codes > 0x7F)
-    return found
-
-
-def _is_fetch(codes: Codes) -> Mask:
-    """CrawlDatum.hasFetchStatus."""
-    found: Mask = ~_is_db(codes) & ((codes <= status.STATUS_FETCH_MAX) | (codes == status.STATUS_PARSE_FAILED))
-    return found
-
-
-def _sort_out(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Entries by their status rather than by the file they come from, as in Nutch."""
-    entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
-    if entries.all() and not strays.any():
-        return old, segment
-    return (
-        pl.concat([old.filter(entries), segment.filter(strays)]).sort("key", maintain_order=True),
-        pl.concat([old.filter(~entries), segment.filter(~strays)]).sort("key", maintain_order=True),
-    )
-
-
-def _gather(table: pl.DataFrame, at: Ints) -> pl.DataFrame:
-    """The rows at positions `at`; all null where the position is -1."""
-    if len(at) and at.min() >= 0:
-        return table[at]
-    positions = pl.Series(at)
-    return table.select(pl.all().gather(pl.lit(positions.set(positions < 0, None))))
-
-
-def _untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
-    """The mask of the old entries of which the segment says nothing."""
-    untouched = np.ones(len(old), np.bool_)
-    untouched[at[at >= 0]] = False
-    return pl.Series(untouched)
-
-
-def _inlinked(news: News, urls: Ints) -> pl.DataFrame:
-    """The links that are kept, with the row of the result that each belongs to; highest score first in each."""
-    row_of = np.full(len(news.at), -1)
-    row_of[urls] = np.arange(len(urls))
-    rows = row_of[news.group[news.links]]
-    links = news.links if rows.min(initial=0) >= 0 else news.links[rows >= 0]
-    return news.segment[links].with_columns(row=pl.Series(rows[rows >= 0], dtype=pl.UInt32))
 
 
 # -- the transitions -----------------------------------------------------------------------------------------------
@@ -407,7 +285,7 @@ def _report_lost(news: News, counters: Counters) -> None:
     """Count and report what leads nowhere: a signature without a fetch and an entry, a status of another kind."""
     codes = news.segment["status"]
     used = [status.STATUS_LINKED, status.STATUS_SIGNATURE, status.STATUS_PARSE_META]
-    strange = news.segment.filter(~codes.is_in(used) & ~pl.Series(_is_fetch(codes.to_numpy())))
+    strange = news.segment.filter(~codes.is_in(used) & ~pl.Series(is_fetch(codes.to_numpy())))
     for key, code in strange.select("key", "status").head(_REPORTED).iter_rows():
         log.warning("unknown status %d in an entry for %s", code, decode_text(key))
     lost = np.flatnonzero((news.row < 0) & (news.at < 0))

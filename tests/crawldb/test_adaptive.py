@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.crawldb.adaptive import HOST_FILE, MIME_FILE, AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule, uri_host
+from minutch.crawldb.adaptive import AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule, uri_host
+from minutch.crawldb.adaptiverules import HOST_FILE, MIME_FILE
 
 PREFIX = "db.fetch.schedule.adaptive."
 

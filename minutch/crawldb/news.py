@@ -1,0 +1,130 @@
+"""What a segment says of each URL, with the entry that the CrawlDb has of it: an update taken apart.
+
+Of several fetches the latest counts, of signatures and parse metadata the last; of the links only the
+db.update.max.inlinks with the *lowest* scores (which is what Nutch's priority queue keeps), highest first.
+Matched: org.apache.nutch.crawl.CrawlDbReducer.reduce, its first half; CrawlDatum.hasDbStatus, hasFetchStatus.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from minutch.crawldb.matching import Ints, Mask, by_score, first_of_each, last, latest, match
+from minutch.records import crawldatum as status
+
+Codes = NDArray[np.uint8]
+
+
+class Batch(NamedTuple):
+    """URLs that were fetched: one row each, row for row.
+
+    `new` is the fetch; `old` has null everywhere where there was no entry; `signature` comes from the parse or the
+    fetch; `parsed` is metadata from the parse.
+    """
+
+    new: pl.DataFrame
+    old: pl.DataFrame
+    signature: pl.Series
+    parsed: pl.Series
+
+    def filter(self, mask: pl.Series) -> Batch:
+        """The rows where `mask` is true."""
+        return Batch(
+            self.new.filter(mask), self.old.filter(mask), self.signature.filter(mask), self.parsed.filter(mask)
+        )
+
+    @property
+    def has_old(self) -> pl.Series:
+        """Where there was an entry."""
+        return self.old["status"].is_not_null()
+
+    @property
+    def previous(self) -> tuple[pl.Series, pl.Series, pl.Series]:
+        """Fetch time and modified time before (0 where there was no entry), and the fetch time now."""
+        old = self.old
+        return old["fetch_time"].fill_null(0), old["modified_time"].fill_null(0), self.new["fetch_time"]
+
+
+class News:
+    """What a segment says of each URL that it speaks of; see `matching` for the numbers."""
+
+    def __init__(self, segment: pl.DataFrame, old: pl.DataFrame, max_inlinks: int) -> None:
+        self.segment = segment
+        self.group, self.at, self.before = match(segment["key"], old["key"])
+        codes = segment["status"].to_numpy()
+        self.fetches = latest(np.flatnonzero(is_fetch(codes)), self.group, segment["fetch_time"].to_numpy())
+        links = np.flatnonzero(codes == status.STATUS_LINKED)
+        self.links = by_score(links, self.group, segment["score"].to_numpy(), max_inlinks)
+        self.row = np.full(len(self.at), -1)
+        """Of each URL, the row that counts: the latest fetch, else the link with the highest score of those kept."""
+        heads = first_of_each(self.links, self.group)
+        self.row[self.group[heads]] = heads
+        self.row[self.group[self.fetches]] = self.fetches
+        self.fetched = np.zeros(len(self.at), np.bool_)
+        self.fetched[self.group[self.fetches]] = True
+        self._codes = codes
+
+    def batch(self, urls: Ints, old: pl.DataFrame) -> Batch:
+        """The fetched URLs with these numbers."""
+        new = self.segment[self.row[urls]]
+        signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
+        signature = signature.zip_with(signature.is_not_null(), new["signature"])
+        return Batch(new, gather(old, self.at[urls]), signature, self._last(status.STATUS_PARSE_META, "metadata", urls))
+
+    def _last(self, kind: int, column: str, urls: Ints) -> pl.Series:
+        """`column` of the last row of `kind` of each URL, null where there is none."""
+        rows = last(np.flatnonzero(self._codes == kind), self.group)
+        at = np.full(len(self.at), -1)
+        at[self.group[rows]] = rows
+        return gather(self.segment.select(column), at[urls]).to_series()
+
+
+def _is_db(codes: Codes) -> Mask:
+    """CrawlDatum.hasDbStatus. Status codes are signed bytes in Nutch, so those above 0x7f are below zero."""
+    found: Mask = (codes <= status.STATUS_DB_MAX) | (codes > 0x7F)
+    return found
+
+
+def is_fetch(codes: Codes) -> Mask:
+    """CrawlDatum.hasFetchStatus."""
+    found: Mask = ~_is_db(codes) & ((codes <= status.STATUS_FETCH_MAX) | (codes == status.STATUS_PARSE_FAILED))
+    return found
+
+
+def sort_out(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Entries by their status rather than by the file they come from, as in Nutch."""
+    entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
+    if entries.all() and not strays.any():
+        return old, segment
+    return (
+        pl.concat([old.filter(entries), segment.filter(strays)]).sort("key", maintain_order=True),
+        pl.concat([old.filter(~entries), segment.filter(~strays)]).sort("key", maintain_order=True),
+    )
+
+
+def gather(table: pl.DataFrame, at: Ints) -> pl.DataFrame:
+    """The rows at positions `at`; all null where the position is -1."""
+    if len(at) and at.min() >= 0:
+        return table[at]
+    positions = pl.Series(at)
+    return table.select(pl.all().gather(pl.lit(positions.set(positions < 0, None))))
+
+
+def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
+    """The mask of the old entries of which the segment says nothing."""
+    mask = np.ones(len(old), np.bool_)
+    mask[at[at >= 0]] = False
+    return pl.Series(mask)
+
+
+def inlinked(news: News, urls: Ints) -> pl.DataFrame:
+    """The links that are kept, with the row of the result that each belongs to; highest score first in each."""
+    row_of = np.full(len(news.at), -1)
+    row_of[urls] = np.arange(len(urls))
+    rows = row_of[news.group[news.links]]
+    links = news.links if rows.min(initial=0) >= 0 else news.links[rows >= 0]
+    return news.segment[links].with_columns(row=pl.Series(rows[rows >= 0], dtype=pl.UInt32))
