@@ -1,0 +1,119 @@
+"""Parse filters: parse-metatags, headings, language-identifier, microformats-reltag, parsefilter-regex and -debug."""
+
+from __future__ import annotations
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.document import NutchDocument
+from plugins.language_identifier.indexing import LanguageIndexingFilter
+from plugins.language_identifier.language import primary_language
+from plugins.microformats_reltag.reltag import RelTagIndexingFilter
+from tests.support.pages import URL, configuration, content, parse, parse_all
+
+
+def meta(page: str, plugins: str, **properties: str) -> dict[str, list[str]]:
+    """The parse metadata of a page."""
+    return parse(page, configuration(f"parse-html|{plugins}", **properties)).data.parse_meta
+
+
+class TestMetatags:
+    PAGE = """<head><meta name=Description content="a page"><meta name=keywords content=k1>
+    <meta name=keywords content=k2><meta http-equiv=Expires content=never></head>"""
+
+    def test_named_ones(self) -> None:
+        found = meta(self.PAGE, "parse-metatags")
+        assert found["metatag.description"] == ["a page"]
+        assert found["metatag.keywords"] == ["k1", "k2"]
+        assert "metatag.expires" not in found
+
+    def test_all(self) -> None:
+        assert meta(self.PAGE, "parse-metatags", metatags_names="*")["metatag.expires"] == ["never"]
+
+
+class TestHeadings:
+    PAGE = "<body><h2>b <i>c</i>\n d</h2><h1> </h1><h1>a</h1><h2>e</h2></body>"
+
+    def test_the_first_of_each(self) -> None:
+        found = meta(self.PAGE, "headings")
+        assert found["h2"] == ["b c d"]
+        assert "h1" not in found  # the first one is empty
+
+    def test_all_of_them(self) -> None:
+        found = meta(self.PAGE, "headings", headings_multivalued="true", headings="h2,h1")
+        assert (found["h2"], found["h1"]) == (["b c d", "e"], ["a"])
+
+
+class TestLanguage:
+    GERMAN = "<body>Der schnelle braune Fuchs springt über den faulen Hund und läuft in den Wald zurück.</body>"
+
+    @pytest.mark.parametrize(
+        ("page", "language"),
+        [
+            ('<html lang="de-AT"><meta name="dc.language" content="fr">', "fr"),
+            ('<html lang="xx"><body lang="ita">', "it"),
+            ('<meta http-equiv="Content-Language" content="en, de">', "en"),
+            (GERMAN, "de"),
+        ],
+    )
+    def test_policy_detect_then_identify(self, page: str, language: str) -> None:
+        assert meta(page, "language-identifier")["language"] == [language]
+
+    def test_header_and_order(self) -> None:
+        conf = configuration("parse-html|language-identifier", lang_extraction_policy="detect")
+        page = content("<body>x", Content_Language="pt")
+        assert parse_all(page, conf)[URL].data.parse_meta["language"] == ["pt"]
+        conf = configuration("parse-html|language-identifier", lang_extraction_policy="identify,detect")
+        assert parse(f'<html lang="en">{self.GERMAN}', conf).data.parse_meta["language"] == ["de"]
+
+    def test_only_certain(self) -> None:
+        found = meta("<body>xq zj", "language-identifier", **{"lang.identification.only.certain": "true"})
+        assert "language" not in found
+
+    @pytest.mark.parametrize(
+        ("value", "code"),
+        [("de-AT", "de"), ("EN_us", "en"), ("ger", "de"), ("xx, fr", "fr"), ("", None), ("q=1", None)],
+    )
+    def test_codes(self, value: str, code: str | None) -> None:
+        assert primary_language(value) == code
+
+    def test_index_field(self) -> None:
+        page = parse(self.GERMAN, configuration("parse-html|language-identifier"))
+        doc = LanguageIndexingFilter(Configuration(), {}).filter(NutchDocument(), page, URL, CrawlDatum(), None)
+        assert doc is not None
+        assert doc.first("lang") == "de"
+        picky = LanguageIndexingFilter(Configuration().with_values({"lang.index.languages": "en"}), {})
+        assert picky.filter(NutchDocument(), page, URL, CrawlDatum(), None) is None
+
+
+def test_rel_tags() -> None:
+    page = """<a rel=tag href="http://t.org/tags/web+crawling">w</a><a rel="Tag" href="http://t.org/a%20b">a</a>
+    <a rel=tag href="relative">r</a><a rel="tag nofollow" href="http://t.org/no">n</a><a rel=tag href="http://t.org/">e</a>"""
+    found = parse(page, configuration("parse-html|microformats-reltag"))
+    assert found.data.parse_meta["Rel-Tag"] == ["a b", "web crawling"]
+    doc = RelTagIndexingFilter(Configuration(), {}).filter(NutchDocument(), found, URL, CrawlDatum(), None)
+    assert doc is not None
+    assert doc.first("tag") == "a b"
+
+
+class TestRules:
+    def test_html_and_text(self) -> None:
+        rules = "price\ttext\t[0-9]+,[0-9]{2}\nbold html <b>\nbroken rule\n# comment text x\n"
+        found = meta("<body><b>10,</b>50 10,50", "parsefilter-regex", parsefilter_regex_rules=rules)
+        assert (found["price"], found["bold"]) == (["true"], ["true"])
+        assert {"broken", "#"}.isdisjoint(found)
+
+    def test_no_match_is_false(self) -> None:
+        assert meta("<body>x", "parsefilter-regex", parsefilter_regex_rules="f text y")["f"] == ["false"]
+
+    def test_a_rule_that_takes_too_long_is_false(self) -> None:
+        page = "<body>" + "a" * 30
+        assert meta(page, "parsefilter-regex", parsefilter_regex_rules=r"f text ^(a+)+\1$b")["f"] == ["false"]
+
+    def test_the_shipped_file_has_no_rules(self) -> None:
+        assert set(meta("<body>x", "parsefilter-regex")) == {"OriginalCharEncoding", "CharEncodingForConversion"}
+
+
+def test_the_tree_for_debugging() -> None:
+    assert meta("<p>x", "parsefilter-debug")["DOM"] == ["<html><head></head><body><p>x</p></body></html>"]

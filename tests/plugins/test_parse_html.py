@@ -1,0 +1,241 @@
+"""parse-html: text, title, links, meta tags; expectations are what Nutch's parser gave for the same pages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minutch.records.metadata import CACHING_FORBIDDEN_KEY, CHAR_ENCODING_FOR_CONVERSION_KEY
+from minutch.records.parsestatus import FAILED, SUCCESS, SUCCESS_REDIRECT
+from tests.support.pages import URL, configuration, content, links, parse, parse_all
+
+CONF = configuration()
+
+
+def text_of(body: str) -> str:
+    return parse(f"<html><head></head><body>{body}</body></html>", CONF).text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("one<br>two<hr>three<div>x</div>four", "one two\nthree\nx\nfour"),
+        ("<span><p>a</p></span>b", "a b"),
+        ("a<b>b</b>c", "a b c"),
+        ("a <b> b </b>\n\n c", "a b c"),
+        ("<p>a</p> <p>b</p>", "a\nb"),
+        ("a<!-- hidden -->b", "a b"),
+        ("a<script>var x = '<b>no</b>';</script>b<style>p{}</style>c", "a b c"),
+        ("a&nbsp;b \xa0 c", "a\xa0b \xa0 c"),
+        ("<select><option>o1<option>o2</select>", "o1 o2"),
+        ("<textarea>t &amp; <b>a</textarea>", "t & <b>a"),
+        ("<noscript>ns</noscript>", "ns"),
+        ("<iframe src=f>if <b>x</b></iframe>y", "if x y"),
+        ("<template><p>in a template</p></template>z", "in a template z"),
+        ("<p>last</p>\n", "last\n"),
+        ("", ""),
+    ],
+)
+def test_text(body: str, text: str) -> None:
+    assert text_of(body) == text
+
+
+def test_the_title_is_part_of_the_text_and_folded_for_itself() -> None:
+    found = parse("<html><head><title> A \n title </title></head><body>b</body></html>", CONF)
+    assert found.data.title == "A title"
+    assert found.text == "A title b"
+
+
+def test_a_title_in_the_body_is_none() -> None:
+    assert parse("<body>x<title>late</title>", CONF).data.title == ""
+
+
+def test_line_separators_are_configured() -> None:
+    conf = configuration(parser_html_line_separators="b")
+    assert parse("<p>x</p><p>y <b>z</b> w</p>", conf).text == "x y\nz\nw"
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ('<a href="b.html"><b>x</b> y</a>', [("http://example.org/dir/b.html", "x y")]),
+        ('<a href="/r"></a>', []),
+        ('<a href="z"><!-- c --></a>', [("http://example.org/dir/z", "")]),
+        ('<a href=" w "> </a>', [("http://example.org/dir/w", "")]),
+        ('<a href="?q=1">q</a>', [("http://example.org/dir/page.html?q=1", "q")]),
+        ('<a href="#f">f</a>', [("http://example.org/dir/page.html#f", "f")]),
+        ('<a href="">e</a>', [(URL, "e")]),
+        ("<a>no target</a>", []),
+        ('<a href="javascript:void(0)">js</a>', []),
+        ('<a href="u"><div>x</div><div>y</div></a>', [("http://example.org/dir/u", "x\ny")]),
+        ('<a rel="noopener NoFollow" href="n">n</a>', []),
+        ('<a rel="nofollowing" href="n">n</a>', [("http://example.org/dir/n", "n")]),
+        ('<map><area href="m" alt="not read"></map>', [("http://example.org/dir/m", "")]),
+        ('<img src="i.png" alt=" an image ">', [("http://example.org/dir/i.png", "an image")]),
+        (
+            '<a href="x"><img src="i" alt="A b"> <img src="j" alt="c"></a>',
+            [
+                ("http://example.org/dir/x", "A b   c"),
+                ("http://example.org/dir/i", "A b"),
+                ("http://example.org/dir/j", "c"),
+            ],
+        ),
+        ('<script src="s">body()</script>', [("http://example.org/dir/s", "body()")]),
+        ('<iframe src="f"></iframe>', [("http://example.org/dir/f", "")]),
+        ('<video><source src="v.mp4"></video>', [("http://example.org/dir/v.mp4", "")]),
+        ('<form action="/find"><input></form>', []),
+        ('<a href="a"><script>document.write(1)</script></a>', [("http://example.org/dir/a", "document.write(1)")]),
+    ],
+)
+def test_links(markup: str, expected: list[tuple[str, str]]) -> None:
+    assert links(parse(f"<html><head></head><body>{markup}</body></html>", CONF)) == expected
+
+
+def test_links_of_the_head_come_first() -> None:
+    found = parse("<head><link rel=stylesheet href=s.css><script src=h.js></script></head><body><a href=a>a</a>", CONF)
+    assert [url.rpartition("/")[2] for url, _ in links(found)] == ["s.css", "h.js", "a"]
+
+
+def test_elements_to_ignore_and_form_actions() -> None:
+    page = (
+        '<body><img src=i><script src=s></script><form action="/f"><input></form><form action="/p" method=POST>x</form>'
+    )
+    assert links(parse(page, configuration(**{"parser.html.outlinks.ignore_tags": "img,script"}))) == []
+    conf = configuration(
+        **{"parser.html.outlinks.ignore_tags": "img,script,form", "parser.html.form.use_action": "true"}
+    )
+    assert links(parse(page, conf)) == [("http://example.org/f", "")]
+
+
+def test_the_element_of_a_link_as_metadata() -> None:
+    conf = configuration(**{"parser.html.outlinks.htmlnode_metadata_name": "node"})
+    [link] = parse("<body><iframe src=f>filled</iframe>", conf).data.outlinks
+    assert [(str(key), str(value)) for key, value in (link.metadata or {}).items()] == [("node", "iframe")]
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("http://base.example/d/", "http://base.example/d/x"),
+        ("sub/", "http://example.org/dir/sub/x"),
+        ("nosuch:base", "http://example.org/dir/x"),
+    ],
+)
+def test_base(base: str, expected: str) -> None:
+    assert links(parse(f'<head><base href="{base}"></head><body><a href=x>x</a>', CONF)) == [(expected, "x")]
+
+
+def test_a_base_in_the_body_does_not_count() -> None:
+    assert links(parse('<body>x<base href="http://b.example/"><a href=x>x</a>', CONF)) == [
+        ("http://example.org/dir/x", "x")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("robots", "has_text", "has_links", "caching"),
+    [
+        ("noindex", False, True, None),
+        ("NOFOLLOW", True, False, None),
+        ("none", False, False, None),
+        ("noarchive", True, True, "content"),
+        ("index,follow,all", True, True, None),
+    ],
+)
+def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | None) -> None:
+    found = parse(f'<head><meta name=Robots content="{robots}"><title>T</title></head><body><a href=a>x</a>', CONF)
+    assert bool(found.text) == has_text == bool(found.data.title)
+    assert bool(found.data.outlinks) == has_links
+    assert found.data.parse_meta.first(CACHING_FORBIDDEN_KEY) == caching
+    assert found.data.parse_meta["robots"] == [robots]
+
+
+@pytest.mark.parametrize(
+    ("header", "has_text"), [("noindex", False), ("otherbot: noindex", True), ("unavailable_after: 1 Jan 2030", True)]
+)
+def test_x_robots_tag(header: str, has_text: bool) -> None:
+    page = content("<body>text</body>", X_Robots_Tag=header)
+    assert bool(parse_all(page, CONF)[URL].text) == has_text
+    assert parse_all(page, configuration(parser_x_robots_tag="false"))[URL].text
+
+
+def test_pragma_no_cache_and_the_policy() -> None:
+    conf = configuration(parser_caching_forbidden_policy="all")
+    found = parse('<head><meta http-equiv="Pragma" content="No-Cache"></head><body>x', conf)
+    assert found.data.parse_meta.first(CACHING_FORBIDDEN_KEY) == "all"
+
+
+@pytest.mark.parametrize(
+    ("value", "args"),
+    [
+        ("0; URL=target.html", ["http://example.org/dir/target.html", "0"]),
+        ("5;url='/q'", ["http://example.org/dir/'/q'", "5"]),
+        ("3; http://other.example/", ["http://other.example/", "3"]),
+        ("10", [URL, "10"]),
+        ("soon; url=x", None),
+        ("1.5; url=x", None),
+    ],
+)
+def test_meta_refresh(value: str, args: list[str] | None) -> None:
+    status = parse(f'<head><meta http-equiv=refresh content="{value}"></head><body>x', CONF).data.status
+    assert status.major == SUCCESS
+    assert (status.minor, status.args) == ((SUCCESS_REDIRECT, args) if args else (0, None))
+
+
+def test_meta_tags_are_parse_metadata() -> None:
+    found = parse('<head><meta name="Author" content="A"><meta name=author content="B"><meta name=empty></head>', CONF)
+    assert found.data.parse_meta["author"] == ["A", "B"]
+    assert "empty" not in found.data.parse_meta
+
+
+def test_no_meta_tags_from_the_body() -> None:
+    assert "author" not in parse("<body>x<meta name=author content=A>", CONF).data.parse_meta
+
+
+def test_byte_order_mark_of_utf8_is_a_line_of_the_text_as_in_nutch() -> None:
+    found = parse(b"\xef\xbb\xbf<title>\xc3\xbc</title><body>x", CONF)
+    assert found.text == "\ufeff\nü x"
+    assert found.data.title == "ü"
+    assert found.data.parse_meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) == "utf-8"
+
+
+def test_a_base_url_that_is_none_is_a_failure() -> None:
+    page = content("x")
+    page.base = "no url"
+    assert parse_all(page, CONF)[URL].data.status.major == FAILED
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"",
+        b"\0\0\0",
+        b"\xff\xfe",
+        b"<" * 5000,
+        b"<a href=" * 500,
+        b"<table><a href=x><tr><td><a href=y>" * 50,
+        b"&#0;&#xD800;&#x110000;",
+        "\ufdd0\ufdd1<p>\ufdd1".encode(),
+        b"<frameset><frame src=x><noframes><a href=y>z</a></noframes></frameset>",
+        b"<title>" * 100,
+        b"<!--" + b"-" * 1000,
+        b"<svg><script>x</script><style>y</style><title>t</title><a href=z>l</a></svg>",
+    ],
+)
+def test_hostile_pages_have_a_parse(page: bytes) -> None:
+    assert parse(page, CONF).data.status.is_success
+
+
+SOUP = """<a href=x> </a> <p> </p> <div> </div> <table> <td> t <b> </b> <img alt=q> <script>s </script> <title>
+</title> <body> <base href=/b/> <!-- --> <iframe> </iframe> <template> & &amp; <select> <option> é"""
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from([*SOUP.split(), " ", "\n", "\x00", "\ufdd1"]), max_size=60))
+def test_no_soup_breaks_the_walk(tokens: list[str]) -> None:
+    found = parse("".join(tokens), CONF)
+    assert found.data.status.is_success
+    assert "\ufdd0" not in found.text
+    assert "\ufdd1" not in found.text
+    assert "  " not in found.text
+    assert "\n\n" not in found.text

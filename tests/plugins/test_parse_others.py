@@ -1,0 +1,251 @@
+"""parse-text, parse-tika, feed, parse-js, parse-zip, parse-ext: one document or several of each type."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.parse.dispatch import ParserNotFound
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.document import NutchDocument
+from minutch.records.parsestatus import FAILED, FAILED_TRUNCATED, SUCCESS
+from plugins.feed.indexing import FeedIndexingFilter
+from tests.support.pages import URL, configuration, content, links, parse, parse_all
+
+RSS = """<?xml version="1.0"?>
+<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
+<title>News &amp; <![CDATA[<b>more</b>]]></title><link>http://example.org/</link><description>All the news</description>
+<item><title>One</title><link>http://example.org/1</link><description>
+&lt;p&gt;First &lt;a href="/x"&gt;x&lt;/a&gt;</description>
+<author>a@example.org</author><category>c1</category><category>c2</category>
+<pubDate>Sat, 21 Nov 2026 10:00:00 GMT</pubDate></item>
+<item><title>Two</title><guid>http://example.org/2</guid><content:encoded>&lt;b&gt;Second&lt;/b&gt;</content:encoded></item>
+<item><title>No link</title><guid isPermaLink="false">123</guid></item>
+</channel></rss>"""
+
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title><subtitle>Sub</subtitle>
+<link rel="self" href="http://example.org/feed"/><link href="http://example.org/"/>
+<entry><title>E</title><link rel="alternate" href="http://example.org/e"/><summary>plain &amp; simple</summary>
+<author><name>N</name></author><category term="t"/><published>2026-11-21T10:00:00Z</published>
+<updated>2026-11-21T11:00:00+01:00</updated></entry></feed>"""
+
+SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+<url><loc>http://example.org/a</loc><lastmod>2026-01-01</lastmod></url><url><loc> /b </loc></url></urlset>"""
+
+
+def pdf(text: str, uri: str) -> bytes:
+    """A PDF of one page with a title and a link."""
+    from pypdf import PdfWriter
+    from pypdf.annotations import Link
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    writer = PdfWriter()
+    page = writer.add_blank_page(200, 200)
+    font = DictionaryObject(
+        {
+            NameObject(k): NameObject(v)
+            for k, v in {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}.items()
+        }
+    )
+    fonts = DictionaryObject({NameObject("/F1"): font})
+    page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    stream = DecodedStreamObject()
+    stream.set_data(f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET".encode())
+    page[NameObject("/Contents")] = writer._add_object(stream)
+    writer.add_metadata({"/Title": "A PDF"})
+    writer.add_annotation(0, Link(rect=(0, 0, 10, 10), url=uri))
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def archive(**members: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, text in members.items():
+            file.writestr(name.replace("_", "."), text)
+    return out.getvalue()
+
+
+TIKA = configuration("parse-tika")
+
+
+class TestText:
+    def test_parse_text_keeps_the_text(self) -> None:
+        found = parse("two  lines\nsee http://e.org/x#y.", configuration("parse-text"), "text/plain")
+        assert found.text == "two  lines\nsee http://e.org/x#y."
+        assert links(found) == [("http://e.org/x#y.", "")]
+
+    def test_parse_tika_folds_it(self) -> None:
+        assert parse("two  lines\n\tx", TIKA, "text/csv").text == "two lines x"
+
+    def test_charset(self) -> None:
+        page = content("Žluťoučký".encode("iso-8859-2"), "text/plain", header="text/plain; charset=latin2")
+        assert parse_all(page, TIKA)[URL].text == "Žluťoučký"
+
+
+class TestTika:
+    def test_json_is_text(self) -> None:
+        assert parse('{"a":  1}', TIKA, "application/json").text == '{"a": 1}'
+
+    def test_html_too(self) -> None:
+        found = parse("<title>T</title><a href=x>y</a>", TIKA)
+        assert (found.data.title, links(found)) == ("T", [("http://example.org/dir/x", "y")])
+
+    def test_xml(self) -> None:
+        found = parse("<doc><title>T</title><p>a <b>b</b></p>http://e.org/q</doc>", TIKA, "application/xml")
+        assert (found.data.title, found.text) == ("T", "T a b http://e.org/q")
+        assert links(found) == [("http://e.org/q", "")]
+
+    def test_sitemap(self) -> None:
+        found = parse(SITEMAP, TIKA, "text/xml")
+        assert links(found) == [("http://example.org/a", ""), ("http://example.org/b", "")]
+
+    @pytest.mark.parametrize(
+        ("page", "content_type", "expected"),
+        [
+            (RSS, "application/rss+xml", [("http://example.org/1", "One"), ("http://example.org/2", "Two")]),
+            (ATOM, "application/atom+xml", [("http://example.org/e", "E")]),
+        ],
+    )
+    def test_feed_is_one_page(self, page: str, content_type: str, expected: list[tuple[str, str]]) -> None:
+        assert links(parse(page, TIKA, content_type)) == expected
+
+    def test_pdf(self) -> None:
+        found = parse(pdf("Hello page", "http://example.org/linked"), TIKA, "application/pdf")
+        assert (found.text, found.data.title) == ("Hello page", "A PDF")
+        assert links(found) == [("http://example.org/linked", "")]
+
+    @pytest.mark.parametrize("data", [b"", b"%PDF-1.4\n", b"%PDF-1.4\n1 0 obj<<>>endobj trailer<</Root 1 0 R>>"])
+    def test_broken_pdf(self, data: bytes) -> None:
+        assert parse(data, TIKA, "application/pdf").data.status.major == FAILED
+
+    def test_what_it_cannot_read_has_nutchs_status(self) -> None:
+        status = parse(b"\x89PNG", TIKA, "image/png").data.status
+        assert (status.major, status.args) == (FAILED, ["Can't retrieve Tika parser for mime-type image/png"])
+
+    def test_entities_of_its_own_are_not_expanded(self) -> None:
+        bomb = (
+            '<!DOCTYPE d [<!ENTITY a "xx"><!ENTITY b "&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]><d>t&b;&f;</d>'
+        )
+        assert parse(bomb, TIKA, "text/xml").text == "t &b; &f;"
+
+    def test_without_it_there_is_no_parser(self) -> None:
+        with pytest.raises(ParserNotFound, match="text/plain"):
+            parse("x", configuration(), "text/plain")
+
+
+class TestFeed:
+    CONF = configuration("feed|parse-html|parse-text", parse_plugin_file="parse-plugins.xml")
+
+    def test_a_document_for_each_entry(self) -> None:
+        result = parse_all(content(RSS, "application/rss+xml"), self.CONF)
+        assert list(result) == ["http://example.org/1", "http://example.org/2", URL]
+        first = result["http://example.org/1"]
+        assert (first.text, first.data.title, first.is_original) == ("First x", "One", False)
+        assert links(first) == [("http://example.org/x", "x")]
+        assert first.data.parse_meta["author"] == ["a@example.org"]
+        assert first.data.parse_meta["tag"] == ["c1", "c2"]
+        assert first.data.parse_meta["published"] == ["1795255200000"]
+        assert first.data.parse_meta["feed"] == ["http://example.org/"]
+        assert "Content-Type" not in first.data.content_meta
+        assert result["http://example.org/2"].text == "Second"
+        own = result[URL]
+        assert (own.text, own.data.title, own.is_original) == ("All the news", "News & more", True)
+        assert own.data.content_meta["Content-Type"] == ["application/rss+xml"]
+
+    def test_atom(self) -> None:
+        entry = parse_all(content(ATOM, "application/atom+xml"), self.CONF)["http://example.org/e"]
+        assert (entry.text, entry.data.title) == ("plain & simple", "E")
+        assert entry.data.parse_meta["updated"] == ["1795255200000"]
+        assert entry.data.parse_meta["author"] == ["N"]
+
+    def test_an_entry_without_a_parser_for_its_type_fails_alone(self) -> None:
+        result = parse_all(content(ATOM, "application/atom+xml"), configuration("feed|parse-html"))
+        assert result["http://example.org/e"].data.status.major == FAILED
+        assert result[URL].data.status.major == SUCCESS
+
+    def test_links_that_filters_reject_have_no_document(self) -> None:
+        page = RSS.replace("http://example.org/1", "ftp://example.org/1")
+        assert "ftp://example.org/1" not in parse_all(content(page, "application/rss+xml"), self.CONF)
+
+    @pytest.mark.parametrize("page", ["", "<html><body>x</body></html>", "no xml"])
+    def test_what_is_no_feed_fails(self, page: str) -> None:
+        assert parse_all(content(page, "application/rss+xml"), self.CONF)[URL].data.status.major == FAILED
+
+    def test_index_fields(self) -> None:
+        entry = parse_all(content(RSS, "application/rss+xml"), self.CONF)["http://example.org/1"]
+        doc = FeedIndexingFilter(Configuration(), {}).filter(NutchDocument(), entry, URL, CrawlDatum(), None)
+        assert doc is not None
+        assert doc.first("author") == "a@example.org"
+        assert doc.first("publishedDate") == 1795255200000
+
+
+class TestScripts:
+    CONF = configuration("parse-js|parse-html")
+
+    def test_a_file(self) -> None:
+        script = "var first = 1;\nload('lib/a.js'); go(\"http://o.org/p?x=1&amp;y\"); n('plain'); q('www.w.org/z')"
+        found = parse(script, self.CONF, "application/x-javascript")
+        assert found.data.title == "var first = 1;"
+        assert [url for url, _ in links(found)] == [
+            "http://example.org/dir/lib/a.js",
+            "http://o.org/p?x=1&y",
+            "http://www.w.org/z",
+        ]
+
+    def test_within_a_page(self) -> None:
+        page = """<body onload="go('on/load')"><script>x('in/script')</script>
+        <a href="javascript:open('in/href')">j</a><a href="plain.html">p</a>"""
+        assert [url.removeprefix("http://example.org/dir/") for url, _ in links(parse(page, self.CONF))] == [
+            "on/load",
+            "in/script",
+            "in/href",
+            "plain.html",
+        ]
+
+
+class TestArchives:
+    CONF = configuration("parse-zip|parse-html|parse-text")
+
+    def test_members(self) -> None:
+        data = archive(a_html="<a href=x>link</a>", b_txt="text http://e.org/t", c_bin="\0", README="no suffix")
+        found = parse(data, self.CONF, "application/zip")
+        assert found.text == "a.html link b.txt text http://e.org/t "
+        assert [url for url, _ in links(found)] == ["http://example.org/dir/page.html/x", "http://e.org/t"]
+
+    def test_truncated(self) -> None:
+        page = content(archive(a_txt="x")[:-5], "application/zip", Content_Length="1000")
+        assert parse_all(page, self.CONF)[URL].data.status.minor == FAILED_TRUNCATED
+
+    def test_broken(self) -> None:
+        assert parse(b"PK\x03\x04 no zip", self.CONF, "application/zip").data.status.major == FAILED
+
+
+class TestCommands:
+    CONF = configuration("parse-ext")
+
+    def test_output_is_text_and_links(self) -> None:
+        found = parse("see http://e.org/a", self.CONF, "application/vnd.nutch.example.cat")
+        assert found.text == "see http://e.org/a"
+        assert links(found) == [("http://e.org/a", "")]
+
+    def test_the_parameters_are_those_of_the_type(self) -> None:
+        assert parse("", self.CONF, "application/vnd.nutch.example.md5sum").text.startswith("d41d8cd98f00b204e9800998")
+
+    def test_a_command_that_fails(self) -> None:
+        from plugins.parse_ext.command import ExtParser
+
+        parser = ExtParser(Configuration(), {"command": "./example"})
+        status = parser.get_parse(content("x", "other/type"))[URL].data.status
+        assert status.major == FAILED
+        assert "unknown type other/type" in (status.message or "")
+
+    def test_a_command_that_hangs(self) -> None:
+        from plugins.parse_ext.command import ExtParser
+
+        parser = ExtParser(Configuration(), {"command": "tail -f /dev/null", "timeout": "1"})
+        assert parser.get_parse(content("x", ""))[URL].data.status.major == FAILED
