@@ -112,6 +112,9 @@ def _scan(name: str) -> Ranges:
     """Ask the package regex, which knows Unicode's properties, about every character."""
     import regex
 
-    pattern = regex.compile(f"\\p{{{name}}}+")  # regex.error is a ValueError's cousin; see below
+    try:
+        pattern = regex.compile(f"\\p{{{name}}}+")
+    except regex.error as exc:
+        raise ValueError(f"no character property {name}") from exc
     everything = "".join(map(chr, range(LAST + 1)))
     return tuple((match.start(), match.end() - 1) for match in pattern.finditer(everything))

@@ -74,7 +74,10 @@ class Backreference:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """`kind`: `A` start of input, `z` its end, `Z` there or before a last line end, `^` `$` at lines, `b`, `B`."""
+    """`kind`: `A` start of input, `z` its end, `Z` there or before a last line end, `^` `$` at lines, `b`, `B`.
+
+    With a `d` behind it only a line feed ends a line.
+    """
 
     kind: str
 
@@ -238,9 +241,10 @@ class _Reader:
         return charclass.negate(charclass.of("\n") if "d" in self.flags else charclass.LINE_ENDS)
 
     def line_anchor(self, char: str) -> str:
+        unix = "d" if "d" in self.flags else ""
         if "m" in self.flags:
-            return char
-        return "A" if char == "^" else "Z"
+            return char + unix
+        return "A" if char == "^" else "Z" + unix
 
     def literal(self, char: str) -> Chars:
         return Chars(self.cased(charclass.of(char)))
@@ -406,7 +410,7 @@ class _Reader:
         end_char = self.take()
         end_set = self.escaped_set() if end_char == "\\" else charclass.of(end_char)
         end = end_set[-1][0]
-        if end < start:
+        if end < start or not self._is_single(end_set):
             raise self.error("illegal character range")
         return self.cased(((start, end),))
 

@@ -33,8 +33,11 @@ _PYTHON_ANCHORS = {
     "B": r"(?!\b)",
     "^": rf"(?:\A|(?<={_LINE_END})(?<!\r(?=\n)))(?!\Z)",
     "$": rf"(?={_LINE_END}|\Z)",
+    "Zd": r"(?=\n?\Z)",
+    "^d": r"(?m:^)(?!\Z)",
+    "$d": "(?m:$)",
 }
-_RUST_ANCHORS = {"A": r"\A", "z": r"\z", "Z": r"\z", "^": r"\A", "$": r"\z"}
+_RUST_ANCHORS = {"A": r"\A", "^": r"\A", "^d": r"\A"} | dict.fromkeys(("z", "Z", "$", "Zd", "$d"), r"\z")
 _DOT = charclass.negate(charclass.LINE_ENDS)
 _SCALARS: Ranges = ((0, 0xD7FF), (0xE000, charclass.LAST))
 

@@ -1,0 +1,113 @@
+"""Registered domains and public suffixes, with crawler-commons' quirks; tldextract agrees on ordinary hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tldextract
+
+from minutch.errors import ConfigError
+from minutch.urls import domains
+from minutch.urls.domains import (
+    SuffixList,
+    domain_name,
+    domain_of,
+    domain_suffix,
+    is_same_domain,
+    suffix_of,
+    top_level_domain,
+)
+
+LIST = """
+// a comment
+com
+uk
+co.uk
+*.ck
+!www.ck
+\u516c\u53f8.cn
+cn
+// ===BEGIN PRIVATE DOMAINS===
+github.io
+// ===END PRIVATE DOMAINS===
+io
+"""
+
+
+@pytest.fixture
+def own_list(tmp_path: Path) -> Iterator[None]:
+    path = tmp_path / "effective_tld_names.dat"
+    path.write_text(LIST, encoding="utf-8")
+    domains.use_list(path)
+    yield
+    domains.use_list(None)
+
+
+@pytest.mark.usefixtures("own_list")
+@pytest.mark.parametrize(
+    ("host", "domain", "suffix"),
+    [
+        ("www.Example.COM", "example.com", None),
+        ("www.example.com", "example.com", "com"),
+        ("a.b.co.uk", "b.co.uk", "co.uk"),
+        ("co.uk", "co.uk", "co.uk"),
+        ("a.b.ck", "a.b.ck", "*.ck"),
+        ("x.a.b.ck", "a.b.ck", "*.ck"),
+        ("b.ck", "b.ck", "*.ck"),
+        ("ck", "ck", None),
+        ("www.ck", "www.ck", "!www.ck"),
+        ("a.www.ck", "www.ck", "!www.ck"),
+        ("me.github.io", "github.io", "io"),
+        ("a.x.\u516c\u53f8.cn", "x.\u516c\u53f8.cn", "xn--55qx5d.cn"),
+        ("a.x.xn--55qx5d.cn", "x.xn--55qx5d.cn", "xn--55qx5d.cn"),
+        ("localhost", "localhost", None),
+        ("1.2.3.4", "1.2.3.4", None),
+        ("[::1]", "[::1]", None),
+        ("example.com.", "example.com", "com"),
+        ("a..com", "a..com", "com"),
+        (".com", ".com", "com"),
+        ("", "", None),
+    ],
+)
+def test_host(host: str, domain: str, suffix: str | None) -> None:
+    assert (domain_of(host), suffix_of(host)) == (domain, suffix)
+
+
+@pytest.mark.usefixtures("own_list")
+def test_urls() -> None:
+    assert domain_name("http://www.example.co.uk/x") == "example.co.uk"
+    assert domain_suffix("http://www.example.co.uk/x") == "co.uk"
+    assert top_level_domain("http://www.example.co.uk/x") == "uk"
+    assert top_level_domain("http://localhost/") is None
+    assert is_same_domain("http://a.example.com/", "https://B.EXAMPLE.com:8/")
+    assert not is_same_domain("http://a.com/", "http://b.com/")
+
+
+def test_the_bundled_list_is_tldextracts() -> None:
+    extract = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+    for host in (
+        "www.example.org",
+        "a.b.example.co.uk",
+        "city.kawasaki.jp",
+        "x.y.kawasaki.jp",
+        "foo.github.io",
+        "a.b.c.museum",
+    ):
+        found = extract(host)
+        assert domain_of(host) == found.top_domain_under_public_suffix, host
+
+
+def test_a_list_that_is_not_there(tmp_path: Path) -> None:
+    domains.use_list(tmp_path / "nothing")
+    try:
+        with pytest.raises(ConfigError, match="nothing"):
+            domain_of("example.org")
+    finally:
+        domains.use_list(None)
+
+
+def test_a_list_with_a_line_that_is_no_host() -> None:
+    with pytest.raises(ConfigError, match="no host name"):
+        SuffixList("\u00e9" * 100)

@@ -1,0 +1,85 @@
+"""Links made absolute: the short ways give what the full rules give, and the standard's way is a browser's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minutch.errors import UrlError
+from minutch.urls.resolve import Resolver, resolve, resolve_whatwg
+from tests.urls.strategies import odd_text, odd_urls, plain_urls
+
+BASES = [
+    "http://example.org/",
+    "http://example.org",
+    "http://example.org/a/b/c.html?q#f",
+    "http://h/a/../b",
+    "http://h?x",
+    "https://u:p@h:80/x/",
+    "ftp://h/",
+    "file:/a/b",
+    "file:a",
+    "http:a/b",
+    "http:///a/b",
+    "http:",
+    "http://a@b@c/d/e",
+    "http://h/a//b/",
+    "http://h/../../x/y",
+    "http://h/a:b/c:d",
+    "http://h/.a/b",
+]
+
+
+NOT_RESOLVED = [
+    ("nothing", "x"),
+    ("http://a/", "mailto:x"),
+    ("http://a/b:c", "?x"),
+    ("http://a/", "http://b:x/"),
+]
+
+
+def outcome(resolver: Resolver, target: str, *, slowly: bool) -> str | None:
+    try:
+        return resolver.resolve_slowly(target) if slowly else resolver.resolve(target)
+    except UrlError:
+        return None
+
+
+@given(st.sampled_from(BASES), odd_text | plain_urls | odd_urls)
+def test_short_ways_give_what_the_full_rules_give(base: str, target: str) -> None:
+    resolver = Resolver(base)
+    assert outcome(resolver, target, slowly=False) == outcome(resolver, target, slowly=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("", "http://a.org/b/c?d#z"),
+        (" x.html ", "http://a.org/b/x.html"),
+        ("/x y", "http://a.org/x y"),
+        ("?e", "http://a.org/b/c?e"),
+        ("#f", "http://a.org/b/c?d#f"),
+        ("//b.org/x", "http://b.org/x"),
+        ("../x", "http://a.org/x"),
+        ("https://B.org:443", "https://B.org:443"),
+        ("x/./y", "http://a.org/b/x/y"),
+    ],
+)
+def test_nutchs_spelling(target: str, expected: str) -> None:
+    assert resolve("http://a.org/b/c?d#z", target) == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "target"),
+    NOT_RESOLVED,
+)
+def test_what_can_not_be_resolved(base: str, target: str) -> None:
+    with pytest.raises(UrlError):
+        resolve(base, target)
+
+
+def test_the_standards_way() -> None:
+    assert resolve_whatwg("http://A.org/b", "\\x/../y z?\u00e9") == "http://a.org/y%20z?%C3%A9"
+    with pytest.raises(UrlError, match="can't resolve"):
+        resolve_whatwg("http://a.org/", "http://[x")

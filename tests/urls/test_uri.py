@@ -1,0 +1,129 @@
+"""java.net.URI's strictness, normalisation and quoting."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from minutch.errors import UrlError
+from minutch.urls.spelling import to_ascii, to_unicode
+from minutch.urls.uri import build_uri, normalize_path, parse_uri, quote
+from tests.urls.strategies import any_text, urls
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "path"),
+    [
+        ("http://a.org/b?c#d", "a.org", "/b"),
+        ("http://a.1/b", None, "/b"),
+        ("http://1.2.3.4/", "1.2.3.4", "/"),
+        ("http://a_b/", None, "/"),
+        ("http://-a/", None, "/"),
+        ("http://a-/", None, "/"),
+        ("http://b\u00fccher.example/", None, "/"),
+        ("http://[::1]:80/", "[::1]", "/"),
+        ("http://[fe80::1%25x]/", "[fe80::1%25x]", "/"),
+        ("http://a:80:80/", None, "/"),
+        ("http://u:p@a.org:8/", "a.org", "/"),
+        ("http:///x", None, "/x"),
+        ("mailto:a@b", None, ""),
+        ("a/b", None, "a/b"),
+        ("http://a./", "a.", "/"),
+    ],
+)
+def test_parts(text: str, host: str | None, path: str) -> None:
+    uri = parse_uri(text)
+    assert (uri.host, uri.path) == (host, path)
+    assert str(uri) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://",
+        "http:",
+        ":a",
+        "1:a",
+        "http://a/ b",
+        "http://a/%zz",
+        "http://a/%2",
+        "http://a/|",
+        "http://a/\\",
+        "http://a/#a#b",
+        "http://a b/",
+        "http://a/\u00a0",
+        "http://[::1",
+        "//",
+    ],
+)
+def test_what_is_no_uri(text: str) -> None:
+    with pytest.raises(UrlError, match="URI"):
+        parse_uri(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/a/./b/../c", "/a/c"),
+        ("/a//b", "/a/b"),
+        ("//", "/"),
+        ("/..", "/.."),
+        ("/../../a", "/../../a"),
+        ("/a/b/..", "/a/"),
+        ("/a/.", "/a/"),
+        ("a/..", ""),
+        ("../a", "../a"),
+        ("a/../b:c", "./b:c"),
+        ("", ""),
+    ],
+)
+def test_normalize_path(path: str, expected: str) -> None:
+    assert normalize_path(path) == expected
+
+
+def test_normalisation_leaves_the_rest_alone() -> None:
+    assert str(parse_uri("http://U@A:80/b/../c?d/../e#f").normalize()) == "http://U@A:80/c?d/../e#f"
+    assert str(parse_uri("mailto:a/../b").normalize()) == "mailto:a/../b"
+
+
+def test_quoting_hits_percent_signs_too() -> None:
+    assert quote("a b%20\u00e9\u00a0", "A-Za-z0-9") == "a%20b%2520\u00e9%C2%A0"
+    assert build_uri("http", "u v", "a.org", 8, "/x y", "q%", "f") == "http://u%20v@a.org:8/x%20y?q%25#f"
+    assert build_uri("http", None, "::1", -1, "", None, None) == "http://[::1]"
+
+
+@pytest.mark.parametrize(
+    "given_parts", [("http", None, "a_b", -1, "/", None, None), ("http", None, "a", -1, "x", None, None)]
+)
+def test_what_can_not_be_built(given_parts: tuple[str, None, str, int, str, None, None]) -> None:
+    with pytest.raises(UrlError):
+        build_uri(*given_parts)
+
+
+@pytest.mark.parametrize(
+    ("url", "ascii_url", "unicode_url"),
+    [
+        ("http://a.org/\u00e9", "http://a.org/\u00e9", "http://a.org/\u00e9"),
+        ("http://b\u00fccher.example/%20", "http://xn--bcher-kva.example/%2520", "http://b\u00fccher.example/%20"),
+        ("http://xn--bcher-kva.example/#x", "http://xn--bcher-kva.example/#x", "http://b\u00fccher.example/#x"),
+        ("http://A.org:80/", "http://a.org:80/", "http://a.org:80/"),
+        ("http://fa\u00df.de/", "http://xn--fa-hia.de/", "http://fa\u00df.de/"),
+        ("http://a_B/", None, "http://a_b/"),
+        ("nothing", None, None),
+    ],
+)
+def test_hosts_in_either_script(url: str, ascii_url: str | None, unicode_url: str | None) -> None:
+    assert to_ascii(url) == ascii_url
+    assert to_unicode(url) == unicode_url
+
+
+@given(urls | any_text)
+def test_only_our_error(text: str) -> None:
+    try:
+        uri = parse_uri(text)
+        assert str(uri) == text
+        uri.normalize()
+    except UrlError as exc:
+        assert str(exc)
+    to_ascii(text)
+    to_unicode(text)
