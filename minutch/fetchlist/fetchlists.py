@@ -7,7 +7,9 @@ The list of a segment appears whole or not at all. Matched: org.apache.nutch.cra
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +40,26 @@ def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
     return entries.with_columns(metadata=metadata)
 
 
-class FetchListWriter:
-    """Writes segments into the directory `segments`, each list in `parts` parts, placed with `seed`."""
+def number_of_lists(conf: Configuration, asked: int | None) -> int:
+    """Parts of a fetch list. In local mode there is one, as one process fetches it."""
+    if (conf.get("mapreduce.framework.name") or "local") == "local":
+        return 1
+    return asked if asked is not None and asked > 0 else max(1, conf.get_int("mapreduce.job.maps", 2))
 
-    def __init__(self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int) -> None:
+
+@lru_cache(maxsize=100_000)
+def address_of(host: str) -> str | None:
+    """The IPv4 address of a host; None if it has none."""
+    try:
+        return socket.gethostbyname(host)
+    except (OSError, UnicodeError):
+        return None
+
+
+class FetchListWriter:
+    """Writes segments into the directory `segments`, each list in `parts` parts; `seed` as in UrlPartitioner."""
+
+    def __init__(self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int | None) -> None:
         self._segments = segments
         self._parts = parts
         self._partitioner = UrlPartitioner(conf, resolve, seed) if parts > 1 else None

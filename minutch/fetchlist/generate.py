@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
-import socket
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +23,7 @@ from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.expressions import compile_expression
-from minutch.fetchlist.fetchlists import FetchListWriter, stamp
+from minutch.fetchlist.fetchlists import FetchListWriter, address_of, number_of_lists, stamp
 from minutch.fetchlist.select import Conditions, Due, due
 from minutch.fetchlist.selection import NO_LIMIT, Selection
 from minutch.fetchlist.summary import describe
@@ -133,13 +131,13 @@ def generate(
             segments=max_segments,
             normalize=normalize,
             reducers=number_of_parts(conf),
-            resolve=_address_of,
+            resolve=address_of,
         )
         chosen = selection.choose([part.entries for part in found], result.counters)
         if not sum(map(len, chosen)):
             _log_why(result.counters, found)
             return result
-        writer = FetchListWriter(segments, _fetchers(conf, fetchers), conf, _address_of, random.getrandbits(32))
+        writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, random.getrandbits(32))
         for number in range(1, max_segments + 1):
             lists = [stamp(table.filter(pl.col("segment") == number), time) for table in chosen]
             if any(map(len, lists)):
@@ -159,21 +157,6 @@ def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | N
         log.info("Generator: topN: %d", top_n)
     if expression is not None:
         log.info("Generator: expr: %s", expression)
-
-
-def _fetchers(conf: Configuration, asked: int | None) -> int:
-    """Parts of a fetch list. In local mode there is one, as one process fetches it."""
-    if (conf.get("mapreduce.framework.name") or "local") == "local":
-        return 1
-    return asked if asked is not None and asked > 0 else max(1, conf.get_int("mapreduce.job.maps", 2))
-
-
-@lru_cache(maxsize=100_000)
-def _address_of(host: str) -> str | None:
-    try:
-        return socket.gethostbyname(host)
-    except (OSError, UnicodeError):
-        return None
 
 
 def _find_due(

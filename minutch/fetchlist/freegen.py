@@ -1,0 +1,96 @@
+"""freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try something out.
+
+The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries have the default
+interval and the score that the scoring filters give to a seed. Matched: org.apache.nutch.tools.FreeGenerator.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from minutch.arguments import Flag, parse
+from minutch.conf import Configuration
+from minutch.crawldb.filtering import UrlRules, encode_keys
+from minutch.crawldb.scoring import injected_scores
+from minutch.crawldb.seeds import read_seeds, seed_files
+from minutch.fetchlist.fetchlists import FetchListWriter, address_of, number_of_lists
+from minutch.job import Counters, JobContext
+from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
+from minutch.tables.frame import CRAWLDB_SCHEMA
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """FreeGenerator <inputDir> <segmentsDir> [-filter] [-normalize] [-numFetchers <n>]
+\tinputDir\tthe directory of the text files, one URL per line
+\tsegmentsDir\tthe directory in which the segment is made
+\t-filter\tapply the URL filters
+\t-normalize\tnormalize the URLs
+\t-numFetchers <n>\tparts of the fetch list; always one in local mode"""
+
+FLAGS: Final = (Flag("-filter"), Flag("-normalize"), Flag("-numFetchers", value="n", convert=int))
+
+REPEATED: Final = "repeated URLs"
+SELECTED: Final = "URLs in the fetch list"
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 and an error."""
+    given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
+    segment, counters = freegen(
+        Path(given.positional[0]),
+        Path(given.positional[1]),
+        context,
+        filtering=given["-filter"],
+        normalize=given["-normalize"],
+        fetchers=given["-numFetchers"],
+    )
+    log.info("FreeGenerator: segment: %s", segment)
+    context.report("FreeGenerator", counters)
+    return 0
+
+
+def freegen(
+    urls: Path,
+    segments: Path,
+    context: JobContext,
+    *,
+    filtering: bool = False,
+    normalize: bool = False,
+    fetchers: int | None = None,
+) -> tuple[Path, Counters]:
+    """Make a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if there are no files."""
+    conf, counters = context.conf, Counters()
+    log.info("FreeGenerator: starting")
+    rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False)
+    columns = []
+    with context.progress("freegen") as progress:
+        for path in seed_files(urls):
+            for lines in read_seeds(path):
+                columns.append(rules.apply(lines["url"], counters).drop_nulls())
+                progress.advance(len(lines))
+    found = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
+    distinct = found.unique(maintain_order=True)
+    counters.add(REPEATED, len(found) - len(distinct))
+    entries = injected_scores(_entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters)
+    counters.add(SELECTED, len(entries))
+    writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=None)
+    return writer.write([entries], context.clock), counters
+
+
+def _entries(urls: pl.Series, conf: Configuration, now: int) -> pl.DataFrame:
+    """New entries of CRAWLDB_SCHEMA: no status, due now."""
+    interval = conf.get_int("db.fetch.interval.default", 0)
+    values = {
+        "status": 0,
+        "fetch_time": now,
+        "modified_time": 0,
+        "retries": 0,
+        "fetch_interval": interval,
+        "score": 0.0,
+    }
+    constants = [pl.lit(values.get(name), dtype).alias(name) for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"]
+    return pl.DataFrame({"key": encode_keys(urls)}).with_columns(constants)

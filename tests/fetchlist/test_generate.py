@@ -1,0 +1,226 @@
+"""generate and freegen as commands: segments, exit codes, what they say."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from minutch.clock import FakeClock
+from minutch.conf import Configuration
+from minutch.crawldb.store import CrawlDb
+from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
+from minutch.fetchlist import freegen, generate, selection
+from minutch.job import JobContext
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.tables.crawldata import read
+from minutch.tables.rows import to_frame
+
+NOW = 1_700_000_000_000
+PLUGINS = "scoring-opic|urlfilter-regex|urlnormalizer-(pass|regex|basic)"
+
+
+def context(**properties: str) -> JobContext:
+    named = {name.replace("_", "."): value for name, value in properties.items()}
+    return JobContext(Configuration.load([], overrides={"plugin.includes": PLUGINS, **named}), FakeClock(NOW))
+
+
+def database(path: Path, pages: dict[str, CrawlDatum] | list[str]) -> Path:
+    """A CrawlDb of one part."""
+    if not isinstance(pages, dict):
+        pages = {url: page() for url in pages}
+    db = CrawlDb(path)
+    with db.replacement(keep_old=False) as directory, db.part_writer(directory, 0) as writer:
+        writer.write(to_frame(sorted(pages.items(), key=lambda item: item[0].encode())))
+    return path
+
+
+def page(score: float = 1.0, fetch_time: int = NOW) -> CrawlDatum:
+    return CrawlDatum(STATUS_DB_UNFETCHED, 86_400, score, fetch_time)
+
+
+def lists(segments: Path) -> list[list[str]]:
+    """The URLs of each part of each fetch list, sorted."""
+    parts = sorted(segments.glob("*/crawl_generate/part-r-*"))
+    return [sorted(key.decode() for key in read(part)["key"]) for part in parts]
+
+
+def run(tmp_path: Path, *arguments: str, **properties: str) -> int:
+    return generate.run([str(tmp_path / "db"), str(tmp_path / "segments"), *arguments], context(**properties))
+
+
+def test_a_segment(tmp_path: Path) -> None:
+    database(tmp_path / "db", ["http://a/1", "http://b/2"])
+    assert run(tmp_path) == 0
+    [segment] = (tmp_path / "segments").iterdir()
+    assert re.fullmatch(r"\d{14}", segment.name)
+    assert lists(tmp_path / "segments") == [["http://a/1", "http://b/2"]]
+    assert not (tmp_path / "db/.locked").exists()
+
+
+def test_two_runs_in_one_second_make_two_segments(tmp_path: Path) -> None:
+    database(tmp_path / "db", ["http://a/1"])
+    assert (run(tmp_path), run(tmp_path)) == (0, 0)
+    assert len(list((tmp_path / "segments").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("properties", "arguments", "reason"),
+    [
+        ({}, ["-expr", "score > 3"], "2 for which the expression is not true"),
+        ({"generate_min_score": "5"}, [], "2 with a score below generate.min.score"),
+        ({"generate_restrict_status": "db_gone"}, [], "2 with another status than generate.restrict.status"),
+        ({"generate_min_interval": "60"}, [], "2 with a fetch interval above generate.min.interval"),
+        ({"urlfilter_regex_rules": "-."}, [], "2 rejected by the URL filters"),
+        ({}, ["-topN", "0"], "2 beyond topN"),
+        ({"generate_curTime": str(NOW - 1000)}, [], "2 not due yet"),
+    ],
+)
+def test_nothing_to_do_and_why(
+    properties: dict[str, str], arguments: list[str], reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    database(tmp_path / "db", ["http://a/1", "http://b/2"])
+    assert run(tmp_path, *arguments, **properties) == 1
+    assert "0 records selected" in caplog.text
+    assert reason in caplog.text
+    assert not (tmp_path / "segments").exists()
+    assert not (tmp_path / "db/.locked").exists()
+
+
+def test_says_when_the_next_page_is_due(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    database(tmp_path / "db", {"http://a/": page(fetch_time=NOW + 1000), "http://b/": page(fetch_time=NOW + 5000)})
+    assert run(tmp_path) == 1
+    assert "the next page is due at Tue Nov 14 22:13:21 UTC 2023" in caplog.text
+    assert run(tmp_path, "-adddays", "1") == 0
+
+
+def test_an_empty_database(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    database(tmp_path / "db", [])
+    assert run(tmp_path) == 1
+    assert "the CrawlDb has no entries" in caplog.text
+
+
+def test_best_first(tmp_path: Path) -> None:
+    database(tmp_path / "db", {f"http://h{i}/": page(score=float(i)) for i in range(10)})
+    assert run(tmp_path, "-topN", "3") == 0
+    assert lists(tmp_path / "segments") == [["http://h7/", "http://h8/", "http://h9/"]]
+
+
+def test_segments_of_hosts(tmp_path: Path) -> None:
+    database(tmp_path / "db", [f"http://a/{i}" for i in range(5)] + ["http://b/"])
+    assert run(tmp_path, "-maxNumSegments", "2", generate_max_count="2") == 0
+    first, second = lists(tmp_path / "segments")
+    assert (len(first), len(second)) == (3, 2)
+    assert "http://b/" in first
+
+
+def test_counting_by_domain(tmp_path: Path) -> None:
+    database(tmp_path / "db", ["http://x.a.com/", "http://y.a.com/", "http://b.org/"])
+    assert run(tmp_path, generate_max_count="1", generate_count_mode="domain") == 0
+    [found] = lists(tmp_path / "segments")
+    assert len(found) == 2
+
+
+def test_marked_entries_are_left_out_next_time(tmp_path: Path) -> None:
+    database(tmp_path / "db", {"http://a/": page(3.0), "http://b/": page(2.0), "http://c/": page(1.0)})
+    update = {"generate_update_crawldb": "true", "mapreduce_job_reduces": "2"}
+    assert run(tmp_path, "-topN", "2", **update) == 0
+    assert len(CrawlDb(tmp_path / "db").parts()) == 2
+    assert CrawlDb(tmp_path / "db").get("http://a/").metadata  # type: ignore[union-attr]
+    assert (tmp_path / "db/old").is_dir()
+    assert run(tmp_path, **update) == 0
+    assert run(tmp_path, **update) == 1
+    assert sorted(chain.from_iterable(lists(tmp_path / "segments"))) == ["http://a/", "http://b/", "http://c/"]
+
+
+def test_parts_of_a_list_outside_local_mode(tmp_path: Path) -> None:
+    pages = [f"http://h{i}/{j}" for i in range(8) for j in range(3)]
+    database(tmp_path / "db", pages)
+    assert run(tmp_path, "-numFetchers", "3", mapreduce_framework_name="yarn") == 0
+    parts = lists(tmp_path / "segments")
+    assert len(parts) == 3
+    assert sorted(chain.from_iterable(parts)) == sorted(pages)
+    for part in parts:  # a host's pages stay together
+        assert all(sum(url.startswith(f"{page.rpartition('/')[0]}/") for url in part) == 3 for page in part)
+
+
+def test_many_entries_are_not_all_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {f"http://h{i % 7}/{i}": page(score=float(i % 50)) for i in range(400)}
+    database(tmp_path / "db", pages)
+    followed = run(tmp_path, "-topN", "60", mapreduce_job_reduces="2")
+    monkeypatch.setattr(selection, "FOLLOWED", 10)
+    monkeypatch.setattr(selection, "_BLOCK", 16)
+    quick = run(tmp_path, "-topN", "60", mapreduce_job_reduces="2")
+    assert (followed, quick) == (0, 0)
+    scores = [sorted(pages[url].score for url in part) for part in lists(tmp_path / "segments")]
+    assert len(scores[0]) == 60
+    assert scores[0] == scores[1]  # only which of equal ones may differ
+
+
+def test_stretches_cover_all_rows_in_order() -> None:
+    keys = pl.Series([5, 3, 3, 9, 1, 3, 7, 1]).to_numpy()
+    stretches = [rows.tolist() for rows in selection.best_first(keys, 2)]
+    assert stretches == [[4, 7], [1, 2, 5, 0, 6, 3]]
+
+
+def test_a_lock_is_respected_and_forced(tmp_path: Path) -> None:
+    database(tmp_path / "db", ["http://a/"])
+    (tmp_path / "db/.locked").touch()
+    with pytest.raises(LockedError):
+        run(tmp_path)
+    assert run(tmp_path, "-force") == 0
+
+
+def test_errors_leave_no_segment(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="does not exist"):
+        run(tmp_path)
+    database(tmp_path / "db", ["http://a/"])
+    with pytest.raises(ExpressionError):
+        run(tmp_path, "-expr", "score >")
+    with pytest.raises(UsageError, match="topN"):
+        run(tmp_path, "-topN", "many")
+    with pytest.raises(UsageError, match="Usage: Generator"):
+        generate.run([], context())
+    assert not (tmp_path / "segments").exists()
+
+
+def free(tmp_path: Path, *arguments: str, **properties: str) -> int:
+    return freegen.run([str(tmp_path / "urls"), str(tmp_path / "segments"), *arguments], context(**properties))
+
+
+@pytest.fixture
+def url_list(tmp_path: Path) -> Path:
+    (tmp_path / "urls").mkdir()
+    text = "http://a/1\n\n# comment\nhttp://b/x.gif\nhttp://a/1\nHTTP://C:80/../d\n"
+    (tmp_path / "urls/seeds.txt").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_free_segment(url_list: Path) -> None:
+    assert free(url_list) == 0
+    assert lists(url_list / "segments") == [["HTTP://C:80/../d", "http://a/1", "http://b/x.gif"]]
+    [part] = (url_list / "segments").glob("*/crawl_generate/part-r-00000")
+    entries = read(part)
+    assert entries["fetch_interval"].to_list() == [2_592_000] * 3
+    assert entries["fetch_time"].to_list() == [NOW] * 3
+    assert entries["metadata"].null_count() == 3
+
+
+def test_free_segment_filtered_and_normalized(url_list: Path) -> None:
+    assert free(url_list, "-filter", "-normalize") == 0
+    assert lists(url_list / "segments") == [["http://a/1", "http://c/d"]]
+
+
+def test_free_segment_in_parts(url_list: Path) -> None:
+    assert free(url_list, "-numFetchers", "2", mapreduce_framework_name="yarn") == 0
+    assert len(lists(url_list / "segments")) == 2
+
+
+def test_free_segment_of_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        free(tmp_path)
+    with pytest.raises(UsageError, match="unknown option -all"):
+        free(tmp_path, "-all")
