@@ -46,9 +46,11 @@ SITE = "nutch-site.xml"
 _MAX_SUBSTITUTIONS = 20
 _VARIABLE = re.compile(r"\$\{([^}$ ]+)\}")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_HEX = re.compile(r"(-?)0[xX]([+-]?[0-9a-fA-F]+)")
+_HEX = re.compile(r"(-?)0[xX]((?<!-0[xX])[+-]?[0-9a-fA-F]+|[0-9a-fA-F]+)")
 _FLOAT = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?")
+_HEX_FLOAT = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
 _SIZE = re.compile(r"([+-]?[0-9]+)\s*([kmgtpe]?)b?", re.IGNORECASE)
+_COMMA = re.compile(r"\s*[,\n]\s*", re.ASCII)
 _FLOAT_NAMES = {"Infinity": "inf", "+Infinity": "inf", "-Infinity": "-inf"}
 _BOOLEANS = {"true": True, "false": False}
 _JAVA_BLANKS = "".join(map(chr, range(33)))
@@ -216,7 +218,7 @@ class Configuration:
         if text is None:
             return default
         if match := _HEX.fullmatch(text):
-            value = int(match[1] + match[2], 16) if match[2][0] not in "+-" else None
+            value = int(match[1] + match[2], 16)
         else:
             value = int(text) if _INTEGER.fullmatch(text) else None
         if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
@@ -245,10 +247,11 @@ class Configuration:
         text = self.get_trimmed(name)
         if text is None:
             return default
-        match = _FLOAT.fullmatch(text)
-        if not match:
-            raise self._wrong(name, "a number", text)
-        return float(_FLOAT_NAMES.get(match[1], match[1]))
+        if match := _FLOAT.fullmatch(text):
+            return float(_FLOAT_NAMES.get(match[1], match[1]))
+        if match := _HEX_FLOAT.fullmatch(text):
+            return _from_hex(match[1])
+        raise self._wrong(name, "a number", text)
 
     @overload
     def get_boolean(self, name: str) -> bool | None: ...
@@ -284,7 +287,7 @@ class Configuration:
         value = self.get_trimmed(name)
         if value is None:
             return list(default)
-        items = re.split(r"\s*[,\n]\s*", value) if value else []
+        items = _COMMA.split(value) if value else []
         while items and not items[-1]:
             items.pop()
         return items
@@ -360,6 +363,13 @@ def _key(name: str) -> str:
 
 def _first(folders: Sequence[Path], name: str) -> Path | None:
     return next((path for folder in folders if (path := folder / name).is_file()), None)
+
+
+def _from_hex(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return float("-inf") if text[0] == "-" else float("inf")
 
 
 def _float32(value: float) -> float:

@@ -98,13 +98,13 @@ def conf_of(**values: str) -> Configuration:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [(" 12 ", 12), ("0x1F", 31), ("-0x1F", -31), ("+5", 5), ("-2147483648", -(1 << 31))],
+    [(" 12 ", 12), ("0x1F", 31), ("-0x1F", -31), ("0x+2", 2), ("0x-2", -2), ("+5", 5), ("-2147483648", -(1 << 31))],
 )
 def test_int(text: str, value: int) -> None:
     assert conf_of(n=text).get_int("n") == value
 
 
-@pytest.mark.parametrize("text", ["", "1.0", "0xFFFFFFFF", "2147483648", "1_000", "x", "--1", "0x-1", "٣"])
+@pytest.mark.parametrize("text", ["", "1.0", "0xFFFFFFFF", "2147483648", "1_000", "x", "--1", "-0x-1", "-0x+1", "٣"])
 def test_no_int(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^n \(program\): expected a 32-bit number"):
         conf_of(n=text).get_int("n", 1)
@@ -119,7 +119,15 @@ def test_long_has_64_bits() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [(" 1.0f ", 1.0), (".5d", 0.5), ("1e60", float("inf")), ("-1e60", float("-inf")), ("0.1", 0.10000000149011612)],
+    [
+        (" 1.0f ", 1.0),
+        (".5d", 0.5),
+        ("0x1.8p1", 3.0),
+        ("-0x1p9999f", float("-inf")),
+        ("1e60", float("inf")),
+        ("-1e60", float("-inf")),
+        ("0.1", 0.10000000149011612),
+    ],
 )
 def test_float_has_32_bits(text: str, value: float) -> None:
     assert conf_of(n=text).get_float("n") == value

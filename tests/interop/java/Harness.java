@@ -50,6 +50,7 @@ public class Harness {
     ACTIONS.put("mapget", words -> mapGet(words[1], words[2], words[3]));
     ACTIONS.put("split", words -> split(words[1], words[2], Integer.parseInt(words[3])));
     ACTIONS.put("tool", words -> tool(words));
+    ACTIONS.put("configuration", words -> configuration(words));
   }
 
   private static Configuration conf = new Configuration();
@@ -170,6 +171,47 @@ public class Harness {
       return "exit " + ToolRunner.run(own, tool, Arrays.copyOfRange(words, 4, words.length));
     } finally {
       System.setOut(before);
+    }
+  }
+
+  /** configuration QUESTIONS ANSWERS FILE...: what a getter says of a property, by turns {@code getter name}. */
+  private static String configuration(String[] words) throws Exception {
+    Configuration own = new Configuration(false);
+    for (String file : Arrays.copyOfRange(words, 3, words.length)) {
+      own.addResource(new Path(file));
+    }
+    try (PrintStream out = lines(words[2])) {
+      for (byte[][] record : records(words[1])) {
+        String answer = ask(own, new String(record[0], StandardCharsets.UTF_8),
+            new String(record[1], StandardCharsets.UTF_8));
+        print(out, answer.getBytes(StandardCharsets.UTF_8));
+      }
+    }
+    return "ok";
+  }
+
+  private static String ask(Configuration own, String getter, String name) {
+    try {
+      switch (getter) {
+        case "int":
+          return String.valueOf(own.getInt(name, -7));
+        case "long":
+          return String.valueOf(own.getLong(name, -7));
+        case "float":
+          return String.valueOf(Float.floatToIntBits(own.getFloat(name, -7)));
+        case "double":
+          return String.valueOf(Double.doubleToLongBits(own.getDouble(name, -7)));
+        case "boolean":
+          return own.getBoolean(name, true) + " " + own.getBoolean(name, false);
+        case "strings":
+          return String.join("|", own.getStrings(name) == null ? new String[0] : own.getStrings(name));
+        case "trimmed":
+          return String.join("|", own.getTrimmedStrings(name));
+        default:
+          return own.get(name) == null ? "null" : "=" + own.get(name);
+      }
+    } catch (RuntimeException problem) {
+      return "error";
     }
   }
 
