@@ -17,81 +17,22 @@ from dataclasses import dataclass
 
 from minutch.urls import charclass
 from minutch.urls.charclass import Ranges
+from minutch.urls.regextree import (
+    Alternation,
+    Anchor,
+    Backreference,
+    Chars,
+    Group,
+    Look,
+    Node,
+    Repeat,
+    Sequence,
+    Tree,
+)
 
 
 class RegexSyntaxError(ValueError):
     """Not a regular expression of Java's; says where."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chars:
-    """One character out of a set."""
-
-    ranges: Ranges
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Alternation:
-    choices: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """`most` None is unbounded; `mode` is "" (greedy), "?" (lazy) or "+" (possessive)."""
-
-    item: Node
-    least: int
-    most: int | None
-    mode: str
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A capturing group."""
-
-    number: int
-    item: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Look-around, or an atomic group: `kind` is `=`, `!`, `<=`, `<!` or `>`."""
-
-    kind: str
-    item: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Backreference:
-    number: int
-    ignore_case: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """`kind`: `A` start of input, `z` its end, `Z` there or before a last line end, `^` `$` at lines, `b`, `B`.
-
-    With a `d` behind it only a line feed ends a line.
-    """
-
-    kind: str
-
-
-Node = Chars | Sequence | Alternation | Repeat | Group | Look | Backreference | Anchor
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A whole pattern, its number of groups and their names."""
-
-    node: Node
-    groups: int
-    names: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from minutch.urls import charclass
 from minutch.urls.charclass import Ranges
-from minutch.urls.regexsyntax import (
+from minutch.urls.regextree import (
     Alternation,
     Anchor,
     Backreference,

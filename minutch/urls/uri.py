@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass, replace
 
 from minutch.errors import UrlError
-from minutch.urls.parts import is_ipv6
+from minutch.urls.addresses import is_ipv6
 
 _NOT_OTHER = "\x00-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _UNIT = f"%[0-9A-Fa-f]{{2}}|[^{_NOT_OTHER}]"

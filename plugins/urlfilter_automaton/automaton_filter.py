@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import is_too_large
-from minutch.urls.regexsyntax import Alternation, Anchor, Node, Repeat, Sequence, Tree
+from minutch.urls.regextree import Alternation, Anchor, Node, Repeat, Sequence, Tree
 from minutch.urls.regexwriter import write_rust
 from minutch.urls.rulefiles import file_name
 

@@ -10,7 +10,7 @@ from functools import reduce
 
 from minutch.urls import charclass
 from minutch.urls.charclass import Ranges
-from minutch.urls.regexsyntax import Alternation, Chars, Repeat, Sequence
+from minutch.urls.regextree import Alternation, Chars, Repeat, Sequence
 
 from .syntax import Complement, Intersection, Pattern
 

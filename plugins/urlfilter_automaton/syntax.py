@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from minutch.errors import ConfigError
 from minutch.urls import charclass
-from minutch.urls.regexsyntax import Alternation, Chars, Node, Repeat, Sequence
+from minutch.urls.regextree import Alternation, Chars, Node, Repeat, Sequence
 
 _COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _ANY = Chars(charclass.ANY_CHARACTER)
