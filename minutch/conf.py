@@ -217,10 +217,11 @@ class Configuration:
         text = self.get_trimmed(name)
         if text is None:
             return default
+        value: int | None = None
         if match := _HEX.fullmatch(text):
             value = int(match[1] + match[2], 16)
-        else:
-            value = int(text) if _INTEGER.fullmatch(text) else None
+        elif _INTEGER.fullmatch(text):
+            value = int(text)
         if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
             raise self._wrong(name, f"a {bits}-bit number", text)
         return value
