@@ -25,7 +25,7 @@ def content(
     body = data.encode() if isinstance(data, str) else data
     values = Metadata.of({"Content-Type": header or content_type, FETCH_STATUS_KEY: "33"})
     for name, value in metadata.items():
-        values.set(name.replace("_", "-"), value)
+        values.set(name if name.startswith("_") else name.replace("_", "-"), value)
     return Content(url, url, body, content_type, values)
 
 

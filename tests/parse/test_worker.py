@@ -1,0 +1,116 @@
+"""Work in processes: order, crashes, hangs, memory; what goes wrong with one item stays with it."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from minutch.parse.worker import BATCH_ITEMS, WorkerPool, pool_settings
+from tests.support.pages import configuration
+
+GENEROUS = 60.0
+
+
+@dataclass
+class Upper:
+    """Gives items back in capitals, but for a few that misbehave."""
+
+    def run(self, item: bytes) -> str:
+        if item == b"crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if item == b"segfault":
+            faulthandler.disable()
+            ctypes.string_at(0)
+        if item == b"spin":
+            while True:
+                pass
+        if item == b"deaf":
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            while True:
+                pass
+        if item == b"eat":
+            return str(len([bytearray(1 << 24) for _ in range(1000)]))
+        return item.decode().upper()
+
+    def fail(self, item: bytes, reason: str) -> str:
+        return f"{item.decode()}: {reason}"
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkerPool[str]]:
+    with WorkerPool(Upper, workers=2, timeout=1, memory=64 << 20) as made:
+        yield made
+
+
+def test_results_come_in_the_order_of_the_items(pool: WorkerPool[str]) -> None:
+    items = [f"item {number}".encode() for number in range(5 * BATCH_ITEMS + 3)]
+    assert list(pool.map(items)) == [item.decode().upper() for item in items]
+
+
+def test_no_items(pool: WorkerPool[str]) -> None:
+    assert list(pool.map([])) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("crash", "the parser crashed"),
+        ("segfault", "the parser crashed"),
+        ("spin", "not done within 1 s (parser.timeout)"),
+        ("deaf", "not done within 1 s (parser.timeout)"),
+        ("eat", "out of memory"),
+    ],
+)
+def test_what_is_wrong_with_one_item_stays_with_it(pool: WorkerPool[str], bad: str, reason: str) -> None:
+    items = [f"item {number}" for number in range(BATCH_ITEMS + 6)]
+    items[3] = items[-2] = bad
+    expected = [f"{bad}: {reason}" if item == bad else item.upper() for item in items]
+    assert list(pool.map(item.encode() for item in items)) == expected
+    assert list(pool.map([b"after"])) == ["AFTER"]
+
+
+def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:
+    found: dict[str, str] = {}
+
+    def ask(item: str) -> None:
+        found[item] = pool.run(item.encode())
+
+    threads = [threading.Thread(target=ask, args=(item,)) for item in ("a", "crash", "b", "spin", "c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(GENEROUS)
+    assert found == {
+        "a": "A",
+        "b": "B",
+        "c": "C",
+        "crash": "crash: the parser crashed",
+        "spin": "spin: not done within 1 s (parser.timeout)",
+    }
+
+
+def test_items_are_taken_only_a_little_ahead(pool: WorkerPool[str]) -> None:
+    taken = 0
+
+    def items() -> Iterator[bytes]:
+        nonlocal taken
+        for number in range(100 * BATCH_ITEMS):
+            taken += 1
+            yield str(number).encode()
+
+    results = pool.map(items())
+    assert next(results) == "0"
+    assert taken <= 20 * BATCH_ITEMS
+
+
+def test_settings() -> None:
+    conf = configuration(parser_workers="3", parser_timeout="-1", parser_worker_memory="2")
+    assert pool_settings(conf) == {"workers": 3, "timeout": -1, "memory": 2 << 20}
+    assert pool_settings(configuration())["workers"] >= 1
