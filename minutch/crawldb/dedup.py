@@ -18,14 +18,16 @@ from minutch.arguments import fail
 from minutch.conf import Configuration
 from minutch.crawldb import duplicates
 from minutch.crawldb.filtering import EntryFilter, decode_keys
-from minutch.crawldb.groups import is_first
+from minutch.crawldb.groups import first_of_key
+from minutch.crawldb.matching import has_repeats, match
 from minutch.crawldb.partitions import Entries, file_size, number_of_parts, rewrite
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.ties import FOLLOWED, job_order, take, text_sizes
 from minutch.errors import UrlError
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.tables.parallel import ordered
+from minutch.tables.parallel import memory_budget, ordered
+from minutch.tables.shuffle import Shuffle
 from minutch.urls.domains import domain_name
 from minutch.urls.parts import host_of
 
@@ -35,6 +37,7 @@ MARKED: Final = "documents marked as duplicates"
 _DATUM_SIZE: Final = 29  # bytes of a CrawlDatum without signature and metadata
 _EMPTY_MAP_SIZE: Final = 5
 _URL_ENTRY_SIZE: Final = 15  # class ids and the key `_URLTEMPKEY_`
+_KEYS: Final = pl.Schema({"key": pl.Binary()})
 _CANDIDATES: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED)
 
 USAGE: Final = (
@@ -86,12 +89,19 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
     log.info("DeduplicationJob: starting")
     db = CrawlDb(crawldb)
     db.require_parts()
-    with db.lock(), context.progress("dedup") as progress:
-        found = _find(db, context.conf, GROUPS[group], order or duplicates.DEFAULT_ORDER.split(","))
-        log.info("Deduplication: %d documents marked as duplicates", len(found))
+    conf = context.conf
+    with (
+        db.lock(),
+        Entries([db], conf, EntryFilter.from_conf(conf)) as entries,
+        Shuffle(entries.parts, _KEYS, budget=memory_budget(conf), spill=crawldb) as found,
+        context.progress("dedup") as progress,
+    ):
+        found.add(_find(db, conf, GROUPS[group], order or duplicates.DEFAULT_ORDER.split(",")).to_frame("key"))
+        log.info("Deduplication: %d documents marked as duplicates", found.rows)
         log.info("Deduplication: Updating status of duplicate urls into crawl db.")
-        with Entries([db], context.conf, EntryFilter.from_conf(context.conf)) as entries:
-            counters = rewrite(db, context.conf, entries.streams, lambda frames: _mark(frames[0], found), progress)
+        counters = rewrite(
+            db, conf, lambda part: [*entries.streams(part), found.sorted(part)], lambda both: _mark(*both), progress
+        )
     counters.merge(entries.counters)
     log.info("Deduplication finished")
     return counters
@@ -140,11 +150,14 @@ def _group_keys(keys: pl.Series, group: Callable[[str], str]) -> pl.Series:
     return pl.Series([safe(url) for url in decode_keys(keys)], dtype=pl.Binary)
 
 
-def _mark(frame: pl.DataFrame, found: pl.Series) -> tuple[pl.DataFrame, Counters]:
-    first = is_first(frame)
-    frame = frame if first.all() else frame.filter(first)
-    marked = frame["key"].is_in(found.implode())
+def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[pl.DataFrame, Counters]:
+    """The entries, those with the keys in `found` as duplicates; both sorted by key."""
+    if has_repeats(frame["key"]):
+        frame = first_of_key(frame)
+    at = match(found["key"], frame["key"]).at
+    at = at[at >= 0]
     counters = Counters()
-    counters.add(MARKED, int(marked.sum()))
-    counters.add("other entries", len(frame) - int(marked.sum()))
-    return frame.with_columns(status=frame["status"].set(marked, status.STATUS_DB_DUPLICATE)), counters
+    counters.add(MARKED, len(at))
+    counters.add("other entries", len(frame) - len(at))
+    codes = frame["status"].scatter(at, status.STATUS_DB_DUPLICATE)
+    return frame.with_columns(status=codes), counters

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -67,6 +68,7 @@ class Entries:
         self._ties = ties
         self._shuffle: Shuffle | None = None
         self._stack = ExitStack()
+        self._lock = Lock()
 
     def __enter__(self) -> Self:
         follow = self._ties is not None and self._size() < _SMALL
@@ -112,7 +114,10 @@ class Entries:
 
     def _filtered(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for frame in frames:
-            yield self._filter.apply(frame, self.counters)
+            counters = Counters()
+            yield self._filter.apply(frame, counters)
+            with self._lock:
+                self.counters.merge(counters)
 
     def _is_partitioned(self, db: CrawlDb) -> bool:
         """Whether the parts of `db` are this job's partitions; each is judged by its first keys."""
