@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 _MAX = 1000
+_BEFORE_GROUP = re.compile(r"(?:[^\\(\[]|\\.)*\((?!\?(?!:))")
 
 
 def unmatched_alternatives(pattern: str, names: Sequence[str]) -> list[str]:
@@ -30,10 +31,9 @@ def expand(pattern: str) -> list[str]:
         if end < 0 or branch[end + 1 : end + 2] in ("*", "+", "?", "{"):
             result.append(branch)
             continue
-        inner = branch[start + 1 : end].removeprefix("?:")
-        result += [
-            branch[:start] + middle + tail for middle in expand(inner) for tail in expand(branch[end + 1 :]) or [""]
-        ]
+        inner = expand(branch[start + 1 : end].removeprefix("?:"))
+        tails = expand(branch[end + 1 :])[: _MAX + 1]
+        result += [branch[:start] + middle + tail for middle in inner[: _MAX + 1] for tail in tails]
         if len(result) > _MAX:
             break
     return list(dict.fromkeys(result))
@@ -60,11 +60,9 @@ def _split(pattern: str) -> list[str]:
 
 
 def _group_start(branch: str) -> int:
-    match = re.match(r"(?:[^\\(\[]|\\.)*", branch)
-    start = match.end() if match else 0
-    is_plain = branch[start : start + 1] == "(" and branch[start + 1 : start + 3] in ("?:",)
-    is_plain = is_plain or (branch[start : start + 1] == "(" and branch[start + 1 : start + 2] != "?")
-    return start if is_plain else -1
+    """Where the first group begins, if it is a plain or a non-capturing one and no class stands before it; else -1."""
+    match = _BEFORE_GROUP.match(branch)
+    return match.end() - 1 if match else -1
 
 
 def _group_end(branch: str, start: int) -> int:

@@ -250,7 +250,11 @@ def _java_order(items: dict[str, _T]) -> dict[str, _T]:
 
 
 def _first_by_class(extensions: Iterable[Extension]) -> list[Extension]:
-    return list({e.implementation.class_name: e for e in reversed(list(extensions))}.values())[::-1]
+    """Of extensions with one class, the first."""
+    first: dict[str, Extension] = {}
+    for extension in extensions:
+        first.setdefault(extension.implementation.class_name, extension)
+    return list(first.values())
 
 
 def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
