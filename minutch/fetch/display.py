@@ -71,9 +71,12 @@ class Display:
         self._err = err
         self._live = err.isatty()
         self._shown = False
+        self.latest: Snapshot | None = None
+        """What was shown last."""
 
     def tick(self, snapshot: Snapshot) -> None:
         """Show the state of the fetch."""
+        self.latest = snapshot
         if not self._live:
             for line in status_lines(snapshot):
                 log.info("%s", line)

@@ -13,9 +13,11 @@ import fcntl
 import logging
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Final, TextIO
 
 from minutch.arguments import Flag, parse
@@ -27,9 +29,11 @@ from minutch.fetch.display import Display, host_table, result_table
 from minutch.fetch.feeder import fetch_list, generate_files
 from minutch.fetch.ledger import Ledger
 from minutch.fetch.log import Part
-from minutch.fetch.loop import FetchLoop, Hooks
+from minutch.fetch.loop import Hooks
+from minutch.fetch.metrics import MetricsServer
+from minutch.fetch.processes import FetchProcesses, share_settings
 from minutch.fetch.publish import Publishers
-from minutch.fetch.session import Resumed, open_session, resume
+from minutch.fetch.session import FetchSession, Resumed, Share, open_session, resume
 from minutch.fetch.settings import FetchSettings
 from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import FetchStats
@@ -40,6 +44,8 @@ log = logging.getLogger(__name__)
 
 USAGE = "Fetcher <segment> [-threads n] [-metrics port]"
 FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port", convert=int))
+FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
+STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
 WORK: Final = "_fetch"
 INTERRUPTED: Final = "interrupted"
 """Counted once if a signal ended the fetch before its time; bin/crawl stops then."""
@@ -95,7 +101,8 @@ def fetch(
         resumed = resume(_logs(work))
         if resumed.ledger.settled:
             log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", resumed.ledger.settled)
-        ledger, stats = _fetch_all(segment, files, work, conf, settings, clock, err, resumed, metrics_port)
+        job = _Job(segment, files, work, conf, settings, clock, resumed)
+        ledger, stats = _fetch_all(job, err, metrics_port)
         ledger.merge({int(k): v for k, v in resumed.ledger.outcomes.items()})
         ledger.check(str(path))
         close_segment(segment, _logs(work), _parts(settings), conf)
@@ -107,46 +114,101 @@ def fetch(
     return counters
 
 
-def _fetch_all(
-    segment: Segment,
-    files: list[Path],
-    work: Path,
-    conf: Configuration,
-    settings: FetchSettings,
-    clock: Clock,
-    err: TextIO,
-    resumed: Resumed,
-    metrics_port: int | None,
-) -> tuple[Ledger, FetchStats]:
-    total = sum(1 for _ in fetch_list(files))
+@dataclass
+class _Job:
+    """What a fetch works with, however many processes it takes."""
+
+    segment: Segment
+    files: list[Path]
+    work: Path
+    conf: Configuration
+    settings: FetchSettings
+    clock: Clock
+    resumed: Resumed
+
+    def session(self, share: Share, hooks: Hooks, state: FetchState, total: int | None) -> FetchSession:
+        """One process's share of the fetch."""
+        hooks.busy_until = state.remember_busy
+        if self.settings.publish:
+            hooks.publish = Publishers(self.conf, self.clock).publish
+        return open_session(
+            self.segment,
+            self.files,
+            self.work / f"log-{share.index}",
+            self.conf,
+            share_settings(self.settings, share),
+            self.clock,
+            state=state,
+            resumed=self.resumed,
+            share=share,
+            hooks=hooks,
+            total=total,
+        )
+
+
+def _fetch_all(job: _Job, err: TextIO, metrics_port: int | None) -> tuple[Ledger, FetchStats]:
+    total = sum(1 for _ in fetch_list(job.files))
+    left = total - job.resumed.ledger.settled
     display = Display(err)
     with ExitStack() as stack:
-        state = stack.enter_context(FetchState(Path(conf.get(STATE_PROPERTY, ""))))
         stack.callback(display.clear)
-        hooks = Hooks(tick=display.tick, busy_until=state.remember_busy)
-        if settings.publish:
-            hooks.publish = Publishers(conf, clock).publish
-        session = open_session(
-            segment,
-            files,
-            work / "log-0",
-            conf,
-            settings,
-            clock,
-            state=state,
-            resumed=resumed,
-            hooks=hooks,
-            total=total - resumed.ledger.settled,
-        )
-        asyncio.run(_run_with_signals(session.loop, session.run()))
-    ledger = session.loop.ledger
+        if metrics_port is not None:
+            server = stack.enter_context(MetricsServer(metrics_port, lambda: display.latest))
+            log.info("Fetcher: metrics at http://127.0.0.1:%d/metrics", server.port)
+        run = _run_alone if job.settings.processes == 1 else _run_together
+        ledger, stats = run(job, display, left)
     ledger.generated = total
-    return ledger, session.loop.stats
+    return ledger, stats
 
 
-async def _run_with_signals(loop: FetchLoop, run: object) -> None:
+def _state_of(conf: Configuration) -> FetchState:
+    return FetchState(Path(conf.get(STATE_PROPERTY, "")))
+
+
+def _run_alone(job: _Job, display: Display, left: int) -> tuple[Ledger, FetchStats]:
+    with _state_of(job.conf) as state:
+        session = job.session(Share(), Hooks(tick=display.tick), state, left)
+        asyncio.run(_run_with_signals(session))
+    return session.loop.ledger, session.loop.stats
+
+
+def _run_together(job: _Job, display: Display, left: int) -> tuple[Ledger, FetchStats]:
+    def make(share: Share, hooks: Hooks) -> FetchSession:
+        return job.session(share, hooks, _state_of(job.conf), None)
+
+    processes = FetchProcesses(job.settings.processes, make, display.tick, left)
+    with _signals(processes.stop, processes.kill):
+        processes.run()
+    return processes.ledger, processes.stats
+
+
+@contextmanager
+def _signals(stop: Callable[[], None], kill: Callable[[], None]) -> Iterator[None]:
+    """The first SIGINT or SIGTERM calls `stop`, the second `kill` and raises Interrupted."""
+    seen = 0
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            log.warning(FINISHING)
+            stop()
+        else:
+            kill()
+            raise Interrupted(STOPPED)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, on_signal) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+async def _run_with_signals(session: FetchSession) -> None:
     """Run; the first signal ends the fetch in order, the second at once."""
-    main = asyncio.ensure_future(run)  # type: ignore[call-overload]
+    main = asyncio.ensure_future(session.run())
     running = asyncio.get_running_loop()
     seen = 0
 
@@ -154,9 +216,8 @@ async def _run_with_signals(loop: FetchLoop, run: object) -> None:
         nonlocal seen
         seen += 1
         if seen == 1:
-            loop.stats.events[INTERRUPTED] += 1
-            log.warning("interrupted: finishing what is in flight (once more to stop at once)")
-            loop.stop()
+            log.warning(FINISHING)
+            session.loop.stop()
         else:
             main.cancel()
 
@@ -171,7 +232,7 @@ async def _run_with_signals(loop: FetchLoop, run: object) -> None:
         await main
     except asyncio.CancelledError:
         if seen > 1:
-            raise Interrupted("stopped at once; run fetch on the same segment again to go on") from None
+            raise Interrupted(STOPPED) from None
         raise
     finally:
         for number in caught:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -87,6 +88,7 @@ class Snapshot:
     longest_rest: float
     done: int
     total: int | None
+    events: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -409,6 +411,7 @@ class FetchLoop:
             longest_rest=queues.oldest_rest(self.clock.now()) / 1000,
             done=self.ledger.settled,
             total=self.total,
+            events=stats.events,
         )
 
 

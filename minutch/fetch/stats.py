@@ -58,6 +58,16 @@ class FetchStats:
         times = self.hosts[queue_id] = HostTimes()
         return times
 
+    def merge(self, other: FetchStats) -> None:
+        """Add another process's totals; no host is in both."""
+        self.pages += other.pages
+        self.bytes += other.bytes
+        self.errors += other.errors
+        self.requests += other.requests
+        self.request_ms += other.request_ms
+        self.events += other.events
+        self.hosts |= other.hosts
+
     def slowest(self, count: int = 10) -> list[tuple[str, HostTimes]]:
         """The hosts with the longest mean times, slowest first."""
         return sorted(self.hosts.items(), key=lambda item: -item[1].mean_ms)[:count]

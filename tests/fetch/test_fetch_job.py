@@ -242,11 +242,12 @@ def test_two_fetches_of_one_segment(tmp_path: Path) -> None:
 
 
 def start(segment: Segment, **values: str) -> subprocess.Popen[str]:
+    threads = values.pop("threads", "4")
     given = {name.replace("__", "."): value for name, value in values.items()}
     properties = {**LOOPBACK, "fetcher.threads.per.queue": "4", **given}
     options = [f"-D{name}={value}" for name, value in properties.items()]
     return subprocess.Popen(
-        [sys.executable, "-m", "minutch", "fetch", *options, str(segment.path), "-threads", "4"],
+        [sys.executable, "-m", "minutch", "fetch", *options, str(segment.path), "-threads", threads],
         cwd=ROOT,
         env={**os.environ, "NUTCH_LOG_DIR": ""},
         stdout=subprocess.PIPE,

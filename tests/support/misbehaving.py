@@ -268,6 +268,8 @@ class MisbehavingServer:
     requests: dict[str, int] = field(default_factory=dict)
     connections: int = 0
     port: int = 0
+    address: str = "127.0.0.1"
+    """Where to listen; 0.0.0.0 for all of 127.0.0.0/8."""
 
     def url(self, name: str, host: str = "127.0.0.1") -> str:
         scheme = "http" if self.tls is None else "https"
@@ -295,7 +297,7 @@ class MisbehavingServer:
         asyncio.set_event_loop(loop)
         loop.set_exception_handler(lambda loop, context: None)
         server = loop.run_until_complete(
-            asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls, limit=1 << 20, backlog=500)
+            asyncio.start_server(self._serve, self.address, 0, ssl=self.tls, limit=1 << 20, backlog=500)
         )
         self.port = server.sockets[0].getsockname()[1]
         started.set()

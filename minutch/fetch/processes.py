@@ -1,0 +1,260 @@
+"""Several processes share one fetch (minutch.fetch.processes): each has the queues that hash to it, and its own log.
+
+    parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ──> child
+           <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ("done", outcomes, stats) ("failed", error) ─
+
+A redirect or followed link to a host of another process goes to that process through the parent, so no host is ever
+asked by two. A child that has nothing left says how many items it has received; when every child is idle and has
+received all that was sent to it, nothing can come any more, and the parent lets them finish. Children leave signals to
+the parent, and end when it dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Final
+
+from minutch.errors import MinutchError, StoreError
+from minutch.fetch.chain import pack_follow, unpack_follow
+from minutch.fetch.ledger import Ledger
+from minutch.fetch.loop import Hooks, Snapshot
+from minutch.fetch.queues import FetchItem
+from minutch.fetch.session import FetchSession, Share, outcome_counts
+from minutch.fetch.settings import FetchSettings
+from minutch.fetch.stats import FetchStats
+
+log = logging.getLogger(__name__)
+
+POLL: Final = 0.5
+"""Seconds that the parent waits for a message before it looks around."""
+
+MakeSession = Callable[[Share, Hooks], FetchSession]
+
+
+def share_settings(settings: FetchSettings, share: Share) -> FetchSettings:
+    """One process's part of threads, queue depth, bandwidth and throughput."""
+    count = share.count
+    threads = max(1, settings.threads // count + (share.index < settings.threads % count))
+    pressure = settings.pressure
+    pressure = replace(
+        pressure,
+        min_pages=pressure.min_pages if pressure.min_pages < 0 else pressure.min_pages // count,
+        bits_per_second=pressure.bits_per_second if pressure.bits_per_second < 0 else pressure.bits_per_second // count,
+        max_threads=max(threads, pressure.max_threads // count),
+    )
+    return replace(settings, threads=threads, queue_depth=max(1, settings.queue_depth // count), pressure=pressure)
+
+
+# -- in a child ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Child:
+    """The child's end of the pipe."""
+
+    pipe: Connection
+    share: Share
+    received: int = 0
+    finishing: bool = False
+    told: int = -1
+    session: FetchSession = field(init=False)
+
+    def hooks(self) -> Hooks:
+        return Hooks(tick=self._tick, hand_over=self._hand_over, nothing_to_do=self._nothing_to_do)
+
+    def _tick(self, snapshot: Snapshot) -> None:
+        self.pipe.send(("tick", snapshot))
+
+    def _hand_over(self, item: FetchItem) -> bool:
+        owner = self.share.owner(item.queue_id)
+        if owner == self.share.index:
+            return False
+        self.pipe.send(("hand", owner, item.url, pack_follow(item), item.queue_id))
+        return True
+
+    def _nothing_to_do(self) -> bool:
+        if not self.finishing and self.told != self.received:
+            self.told = self.received
+            self.pipe.send(("idle", self.received))
+        return self.finishing
+
+    def on_message(self) -> None:
+        """A message from the parent; without a parent there is nothing to live for."""
+        try:
+            kind, *values = self.pipe.recv()
+        except (EOFError, OSError):
+            os._exit(1)
+        if kind == "item":
+            self.received += 1
+            self.session.loop.add(unpack_follow(*values))
+        elif kind == "stop":
+            self.session.loop.stop()
+        else:
+            self.finishing = True
+        self.session.loop.wake()
+
+    async def run(self) -> None:
+        asyncio.get_running_loop().add_reader(self.pipe.fileno(), self.on_message)
+        await self.session.run()
+
+
+def _child_main(pipe: Connection, others: list[Connection], share: Share, make: MakeSession) -> None:
+    """Life of a child. `others` are the parent's ends, copied by the fork: left open, they would hide its death."""
+    for other in others:
+        other.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = _Child(pipe, share)
+    try:
+        child.session = make(share, child.hooks())
+        asyncio.run(child.run())
+    except MinutchError as exc:
+        pipe.send(("failed", str(exc)))
+    except Exception as exc:
+        log.exception("fetch process %d", share.index)
+        pipe.send(("failed", f"{type(exc).__name__}: {exc}"))
+    else:
+        pipe.send(("done", outcome_counts(child.session.loop.ledger), child.session.loop.stats))
+    pipe.close()
+    os._exit(0)
+
+
+# -- in the parent ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Worker:
+    """The parent's view of a child."""
+
+    process: BaseProcess
+    pipe: Connection
+    sent: int = 0
+    idle_at: int = -1
+    snapshot: Snapshot | None = None
+    done: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Has nothing to do, and has seen everything that was sent to it."""
+        return self.done or self.idle_at == self.sent
+
+
+@dataclass
+class FetchProcesses:
+    """Runs the children of one fetch to their end."""
+
+    count: int
+    make: MakeSession
+    tick: Callable[[Snapshot], None]
+    total: int | None = None
+    ledger: Ledger = field(default_factory=Ledger)
+    stats: FetchStats = field(default_factory=FetchStats)
+    _workers: list[_Worker] = field(default_factory=list)
+    _stops: int = 0
+    _failure: str | None = None
+
+    def run(self) -> None:
+        """Start all, pass messages, collect results. Raises StoreError if a child failed or died."""
+        context = multiprocessing.get_context("fork")
+        for index in range(self.count):
+            ours, theirs = context.Pipe()
+            others = [ours, *(worker.pipe for worker in self._workers)]
+            process = context.Process(target=_child_main, args=(theirs, others, Share(index, self.count), self.make))
+            process.start()
+            theirs.close()
+            self._workers.append(_Worker(process, ours))
+        try:
+            self._pass_messages()
+        finally:
+            self.kill()
+        if self._failure is not None:
+            raise StoreError(self._failure)
+
+    def stop(self) -> None:
+        """Let the children finish what is in flight."""
+        for worker in self._workers:
+            self._send(worker, ("stop",))
+
+    def kill(self) -> None:
+        """End the children that still run."""
+        for worker in self._workers:
+            if not worker.done:
+                worker.process.kill()
+            worker.process.join()
+            worker.pipe.close()
+
+    def _pass_messages(self) -> None:
+        finishing = False
+        while waiting := [worker for worker in self._workers if not worker.done]:
+            ready = set(wait([worker.pipe for worker in waiting], POLL))
+            for worker in waiting:
+                if worker.pipe in ready:
+                    self._receive(worker)
+            if not finishing and all(worker.idle for worker in self._workers):
+                finishing = True
+                for worker in waiting:
+                    self._send(worker, ("finish",))
+
+    def _receive(self, worker: _Worker) -> None:
+        try:
+            message = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.done = True
+            self._fail("a process of the fetch died; run fetch on the same segment again to go on")
+            return
+        getattr(self, f"_on_{message[0]}")(worker, *message[1:])
+
+    def _send(self, worker: _Worker, message: tuple[Any, ...]) -> None:
+        try:
+            worker.pipe.send(message)
+        except (BrokenPipeError, OSError):
+            return  # its end is noticed when it is read from
+
+    def _fail(self, reason: str) -> None:
+        if self._failure is None:
+            self._failure = reason
+            self.stop()
+
+    def _on_hand(self, worker: _Worker, owner: int, url: str, value: bytes, queue_id: str) -> None:
+        target = self._workers[owner]
+        target.sent += 1
+        self._send(target, ("item", url, value, queue_id))
+
+    def _on_idle(self, worker: _Worker, received: int) -> None:
+        worker.idle_at = received
+
+    def _on_tick(self, worker: _Worker, snapshot: Snapshot) -> None:
+        worker.snapshot = snapshot
+        known = [w.snapshot for w in self._workers if w.snapshot is not None]
+        if worker is self._workers[0] or self._workers[0].done:
+            self.tick(_together(known, self.total))
+
+    def _on_done(self, worker: _Worker, outcomes: dict[int, int], stats: FetchStats) -> None:
+        worker.done = True
+        self.ledger.merge(outcomes)
+        self.stats.merge(stats)
+
+    def _on_failed(self, worker: _Worker, reason: str) -> None:
+        worker.done = True
+        self._fail(reason)
+
+
+def _together(snapshots: list[Snapshot], total: int | None) -> Snapshot:
+    """The sum of the children's states."""
+    first, *others = snapshots
+    result = replace(first, events=first.events.copy(), total=total)
+    for other in others:
+        for name in ("active", "threads", "waiting", "queues", "blocked", "pages", "errors", "bytes", "done",
+                     "pages_last_second", "bytes_last_second"):  # fmt: skip
+            setattr(result, name, getattr(result, name) + getattr(other, name))
+        result.longest_rest = max(result.longest_rest, other.longest_rest)
+        result.events += other.events
+    return result

@@ -1,0 +1,118 @@
+"""Several processes share a fetch: every URL once, no host in two, redirects handed over, kills survived."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.fetch.processes import share_settings
+from minutch.fetch.session import Share
+from minutch.fetch.settings import FetchSettings
+from tests.fetch.test_fetch_job import HTML, held, pages, start, wait_until_held
+from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
+
+
+@pytest.fixture
+def server() -> Iterator[MisbehavingServer]:
+    with MisbehavingServer(address="0.0.0.0") as running:
+        yield running
+
+
+def hosts(server: MisbehavingServer, count: int) -> list[str]:
+    """Loopback addresses; both processes own some."""
+    found = [f"127.0.1.{n}" for n in range(1, count + 1)]
+    assert len({Share(0, 2).owner(host) for host in found}) == 2
+    return found
+
+
+def test_every_url_is_fetched_once(server: MisbehavingServer, tmp_path: Path) -> None:
+    pages(server, 5)
+    urls = [server.url(f"p{n}", host) for n in range(5) for host in hosts(server, 12)]
+    segment = make_segment(tmp_path, urls)
+    counters = fetch_segment(segment, conf_for(minutch__fetch__processes="2"), threads=8)
+    assert counters["generated"] == counters["fetched"] == 60
+    assert sorted(fetched(segment)) == sorted(contents(segment)) == sorted(urls)
+    assert {count for target, count in server.requests.items() if target != "/robots.txt"} == {12}
+    assert server.requests["/robots.txt"] == 12
+    assert not (segment.path / "_fetch").exists()
+
+
+def test_redirects_go_to_the_process_that_has_the_host(server: MisbehavingServer, tmp_path: Path) -> None:
+    names = hosts(server, 12)
+    for number, _ in enumerate(names):
+        target = server.url(f"r{number + 1}", names[(number + 5) % len(names)])
+        server.pages[f"/r{number}"] = page(b"", f"Location: {target}", status="302 Found")
+    server.pages["/r12"] = page(HTML, "Content-Type: text/html")
+    segment = make_segment(tmp_path, [server.url("r0", names[0])])
+    conf = conf_for(minutch__fetch__processes="3", http__redirect__max="20")
+    counters = fetch_segment(segment, conf, threads=6)
+    assert counters["redirected"] == counters["generated"] == 1
+    found = fetched(segment)
+    assert len(found) == 13
+    assert [d.status_name for records in found.values() for d in records].count("fetch_success") == 1
+    last = server.url("r12", names[(11 + 5) % 12])
+    assert found[last][0].status_name == "fetch_success"
+
+
+def test_more_processes_than_hosts(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = make_segment(tmp_path, pages(server, 3))
+    assert fetch_segment(segment, conf_for(minutch__fetch__processes="4"))["fetched"] == 3
+
+
+def test_a_killed_fetch_goes_on_with_another_number_of_processes(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = held(server, tmp_path)
+    process = start(segment, minutch__fetch__processes="2", threads="8")
+    wait_until_held(server)
+    process.kill()
+    process.communicate(timeout=60)
+    counters = fetch_segment(segment, conf_for(minutch__fetch__processes="3"))
+    assert counters["fetched"] == 40 == len(fetched(segment))
+    assert {t for t, count in server.requests.items() if count > 1} == server.hold
+
+
+def test_a_signal_reaches_all_processes(server: MisbehavingServer, tmp_path: Path) -> None:
+    urls = pages(server, 40)
+    server.hold = {f"/p{n}" for n in range(4)}
+    segment = make_segment(tmp_path, urls)
+    process = start(segment, minutch__fetch__processes="2", fetcher__threads__per__queue="4", threads="8")
+    wait_until_held(server)
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "finishing what is in flight" in line:
+            break
+    server.release()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    found = fetched(segment)
+    assert [found[url][0].status_name for url in urls] == ["fetch_success"] * 4 + ["linked"] * 36
+
+
+def test_a_process_that_dies_is_noticed(server: MisbehavingServer, tmp_path: Path) -> None:
+    segment = held(server, tmp_path)
+    process = start(segment, minutch__fetch__processes="2", threads="8")
+    wait_until_held(server)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 255
+    assert "a process of the fetch died" in out
+    assert fetch_segment(segment, conf_for())["fetched"] == 40
+
+
+def test_shares_add_up() -> None:
+    values = {"fetcher.bandwidth.target": "100", "fetcher.throughput.threshold.pages": "9"}
+    settings = FetchSettings.from_conf(Configuration().with_values(values), 0, threads=7)
+    parts = [share_settings(settings, Share(n, 3)) for n in range(3)]
+    assert [part.threads for part in parts] == [3, 2, 2]
+    assert {part.pressure.bits_per_second for part in parts} == {33_333}
+    assert {part.pressure.min_pages for part in parts} == {3}
+    assert sum(Share(n, 3).owns("host") for n in range(3)) == 1
+    assert Share().owns("anything")
