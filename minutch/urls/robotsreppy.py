@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minutch.errors import ConfigError
+from minutch.errors import ConfigError, UrlError
+from minutch.urls.parts import parse
 from minutch.urls.robots import RobotRules, RobotsParser, parse_robots
 
 _ROOT = "http://robots.invalid/robots.txt"
@@ -31,7 +32,12 @@ class ReppyRules(RobotRules):
         return rules
 
     def is_allowed(self, url: str) -> bool:
-        return bool(self.agent.allowed(url))
+        """By path and query: reppy takes URLs of another host than the file's for forbidden."""
+        try:
+            file = parse(url).file
+        except UrlError:
+            file = "/"
+        return bool(self.agent.allowed(file if file.startswith("/") else "/" + file))
 
 
 def reppy_parser(names: list[str]) -> RobotsParser:
