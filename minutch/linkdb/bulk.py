@@ -38,14 +38,14 @@ class Gathered:
     """Links of map tasks: tables as long as they are few, a Shuffle beyond that. A context manager."""
 
     def __init__(
-        self, parts: int, *, budget: int, spill: Path, change: Change = lambda links: links, few: int = FOLLOWED
+        self, parts: int, *, budget: int, spill: Path, change: Change = lambda links: links, few: int | None = None
     ) -> None:
-        """`change` is what links go through on their way into the Shuffle."""
+        """`change` is what links go through on their way into the Shuffle, `few` how many stay out of it (FOLLOWED)."""
         self.shuffle = Shuffle(parts, INLINKS_SCHEMA, budget=budget, spill=spill)
         self._change = change
         self._tasks: list[list[pl.DataFrame]] | None = []
         self._rows = 0
-        self._few = few
+        self._few = FOLLOWED if few is None else few
 
     def begin_task(self) -> None:
         """What comes now is another task's."""

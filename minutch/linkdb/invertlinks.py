@@ -16,6 +16,7 @@ from typing import Final
 import polars as pl
 
 from minutch.arguments import fail
+from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.linkdb.building import (
     layout_for,
@@ -61,7 +62,7 @@ def run(args: list[str], context: JobContext) -> int:
             fail(f"unknown option {word}", USAGE)
         else:
             paths.append(Path(word))
-    if len(paths) < 2 and "-dir" not in args:
+    if len(args) < 2 or not paths:
         fail("", USAGE)
     counters = invertlinks(
         paths[0],
@@ -86,9 +87,11 @@ def invertlinks(
 ) -> Counters:
     """Add the links of `segments` to the LinkDb at `linkdb`, which is made if there is none.
 
-    Returns what became of the links. Raises LockedError, StoreError (a segment that is not parsed), FormatError
+    Returns what became of the links. Raises LockedError, StoreError (no segments, one that is not parsed), FormatError
     (damage, a LinkDb with both layouts of Inlinks); the LinkDb is then as before.
     """
+    if not segments:
+        raise StoreError("no segments to take links from")
     conf, db = context.conf, LinkDb(linkdb)
     chain = UrlChain(conf, normalize=normalize, filtering=filtering)
     rules = LinkRules(conf, UrlChain(conf, normalize=False, filtering=False) if db.exists() else chain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,15 +35,12 @@ def test_hash_codes_of_urls(urls: list[bytes]) -> None:
     assert url_hashes(keys).tolist() == [java_hash(url) for url in urls]
 
 
-def test_the_kernel_agrees(monkeypatch: object) -> None:
+def test_the_kernel_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = [0, 1, 11, 12, 13, 70, 127, 128, 255, 256, 257, 65_535, 65_536, 70_000]
     rng = np.random.default_rng(3)
     urls = [rng.integers(0, 256, length, np.uint8).tobytes() for length in lengths]
-    bulk, arrange._BULK = arrange._BULK, 0  # type: ignore[misc]
-    try:
-        assert url_hashes(pl.Series(urls, dtype=pl.Binary)).tolist() == [java_hash(url) for url in urls]
-    finally:
-        arrange._BULK = bulk  # type: ignore[misc]
+    monkeypatch.setattr(arrange, "_BULK", 0)
+    assert url_hashes(pl.Series(urls, dtype=pl.Binary)).tolist() == [java_hash(url) for url in urls]
 
 
 def test_sizes_are_those_of_the_records() -> None:
