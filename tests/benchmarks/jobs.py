@@ -1,0 +1,135 @@
+"""The jobs that are measured: their commands, what they read and write, and how many records that is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks import data
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The made-up databases of one size, and a folder for what a job writes."""
+
+    inputs: Path
+    run: Path
+    urls: int
+    pages: int
+
+    @property
+    def crawldb(self) -> Path:
+        return self.inputs / "crawldb"
+
+    @property
+    def segment(self) -> Path:
+        return self.inputs / data.SEGMENT
+
+    def fresh(self) -> None:
+        """An empty folder for the next run."""
+        shutil.rmtree(self.run, ignore_errors=True)
+        self.run.mkdir(parents=True)
+
+    def linked_crawldb(self) -> Path:
+        """A CrawlDb to be changed: the input's files under other names (jobs replace files, they don't change them)."""
+        target = self.run / "crawldb"
+        shutil.copytree(self.crawldb, target, copy_function=os.link)
+        return target
+
+
+@dataclass(frozen=True)
+class Job:
+    """One measured command. `arguments` prepares a run and gives what follows the command's name."""
+
+    name: str
+    command: str
+    arguments: Callable[[Workspace], Sequence[str | Path]]
+    records: Callable[[Workspace], int]
+    reads: Callable[[Workspace], Sequence[Path]]
+    writes: Callable[[Workspace], Sequence[Path]] = lambda work: ()
+    filters: bool = False
+    """It runs URL filters and normalizers, so that Nutch needs its plugins for it."""
+
+
+def _database(work: Workspace) -> list[Path]:
+    return [work.crawldb / "current"]
+
+
+def _changed(work: Workspace) -> list[Path]:
+    return [work.run / "crawldb" / "current"]
+
+
+def _lists(work: Workspace) -> list[Path]:
+    return [work.run / "segments"]
+
+
+def _generate(*options: str) -> Callable[[Workspace], Sequence[str | Path]]:
+    return lambda work: [work.crawldb, work.run / "segments", "-topN", "100000", *options]
+
+
+def _invert(*options: str) -> Callable[[Workspace], Sequence[str | Path]]:
+    return lambda work: [work.run / "linkdb", work.segment, *options]
+
+
+def _entries(work: Workspace) -> int:
+    return work.urls
+
+
+def _links(work: Workspace) -> int:
+    return work.pages * data.LINKS_PER_PAGE
+
+
+def _update_records(work: Workspace) -> int:
+    return work.urls + work.pages * (data.PARSED_LINKS_PER_PAGE + 2)
+
+
+JOBS = (
+    Job("readdb -stats", "readdb", lambda work: [work.crawldb, "-stats"], _entries, _database),
+    Job(
+        "readdb -topN 1000",
+        "readdb",
+        lambda work: [work.crawldb, "-topN", "1000", work.run / "top"],
+        _entries,
+        _database,
+    ),
+    Job("generate, no filters", "generate", _generate("-noFilter", "-noNorm"), _entries, _database, _lists),
+    Job("generate, filters", "generate", _generate(), _entries, _database, _lists, filters=True),
+    Job(
+        "updatedb",
+        "updatedb",
+        lambda work: [work.linked_crawldb(), work.segment],
+        _update_records,
+        lambda work: [*_database(work), work.segment / "crawl_fetch", work.segment / "crawl_parse"],
+        _changed,
+    ),
+    Job("dedup", "dedup", lambda work: [work.linked_crawldb()], _entries, _database, _changed),
+    Job(
+        "inject, filters",
+        "inject",
+        lambda work: [work.run / "crawldb", work.inputs / "seeds"],
+        _entries,
+        lambda work: [work.inputs / "seeds"],
+        _changed,
+        filters=True,
+    ),
+    Job(
+        "invertlinks, no filters",
+        "invertlinks",
+        _invert("-noNormalize", "-noFilter"),
+        _links,
+        lambda work: [work.segment / "parse_data"],
+        lambda work: [work.run / "linkdb"],
+    ),
+    Job(
+        "invertlinks, filters",
+        "invertlinks",
+        _invert(),
+        _links,
+        lambda work: [work.segment / "parse_data"],
+        lambda work: [work.run / "linkdb"],
+        filters=True,
+    ),
+)

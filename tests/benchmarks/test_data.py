@@ -1,0 +1,70 @@
+"""The made-up databases: the same every time, of the shape that is promised, and readable."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from minutch.crawldb.store import CrawlDb
+from minutch.formats.sequencefile import SequenceFileReader
+from minutch.records.crawldatum import STATUS_LINKED, STATUS_SIGNATURE
+from minutch.records.parsedata import ParseData
+from minutch.tables import crawldata
+from tests.benchmarks import data
+from tests.benchmarks.databases import Result, markdown
+
+TOTAL = 3000
+PAGES = 20
+
+
+def test_the_same_at_every_run_and_every_size(tmp_path: Path) -> None:
+    for name in "ab":
+        data.write_seeds(tmp_path / name, 500)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert data.urls(np.arange(50, dtype=np.uint64)).equals(data.urls(np.arange(100, dtype=np.uint64))[:50])
+
+
+def test_urls() -> None:
+    urls = data.urls(np.arange(20_000, dtype=np.uint64))
+    assert urls.n_unique() == 20_000
+    assert 65 < urls.str.len_bytes().mean() < 75  # type: ignore[operator]
+    hosts = Counter(url.split("/")[2] for url in urls).most_common()
+    assert hosts[0][1] > 800 and len(hosts) > 5000
+
+
+def test_crawldb(tmp_path: Path) -> None:
+    data.write_crawldb(tmp_path, TOTAL)
+    db = CrawlDb(tmp_path)
+    frame = pl.concat([db.read_part(i) for i in range(len(db.parts()))])
+    assert len(frame) == TOTAL == frame["key"].n_unique() and len(db.parts()) == data.PARTS
+    assert 0.07 < 1 - frame["metadata"].null_count() / TOTAL < 0.13
+    signatures = frame["signature"].drop_nulls()
+    assert signatures.n_unique() < len(signatures)
+
+
+def test_segment(tmp_path: Path) -> None:
+    data.write_segment(tmp_path, PAGES, TOTAL)
+    parts = [path for path in sorted((tmp_path / "crawl_parse").iterdir()) if not path.name.startswith(".")]
+    parsed = pl.concat([crawldata.read(path) for path in parts])
+    counts = dict(parsed["status"].value_counts().iter_rows())
+    assert counts == {STATUS_LINKED: PAGES * data.PARSED_LINKS_PER_PAGE, STATUS_SIGNATURE: PAGES}
+    pages = 0
+    for part in (tmp_path / "parse_data").iterdir():
+        with SequenceFileReader(part / "data") as reader:
+            for _, value in reader.records():
+                assert isinstance(value, ParseData) and len(value.outlinks) == data.LINKS_PER_PAGE
+                assert value.content_meta.first("Content-Type") == "text/html"
+                pages += 1
+    assert pages == PAGES
+
+
+def test_the_table() -> None:
+    small = Result("job", 1_000_000, 1_000_000, 1.0, 1.5, 1e6, 10**9, 0.5, 2.0, 30.0, 30.0)
+    large = Result("job", 10_000_000, 10_000_000, 11.0, 15.0, 0.9e6, 2 * 10**9, 5.0, 2.2)
+    table = markdown([small, large])
+    assert "| job | 1 M | 1.00 | 1.50 | 1,000,000 | 1.00 GB | 2.0 | 30.0 | 30.0 |" in table
+    assert "| job | 10 M | 11.00 | 15.00 | 909,091 |" in table or "900,000" in table
+    assert "| job | 1.00 | 1.10 | +10 % |" in table
