@@ -1,0 +1,182 @@
+"""What a fetch shows: live line, status lines, tables, metrics; and what it remembers from round to round."""
+
+from __future__ import annotations
+
+import io
+import logging
+import urllib.request
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from minutch.errors import StoreError
+from minutch.fetch.display import Display, clock_time, host_table, live_line, result_table, status_lines, time_left
+from minutch.fetch.ledger import Ledger, Outcome
+from minutch.fetch.loop import Snapshot
+from minutch.fetch.metrics import MetricsServer, metrics_text
+from minutch.fetch.state import FetchState, state_folder
+from minutch.fetch.stats import MAX_HOSTS, FetchStats
+
+NOW = Snapshot(
+    active=7,
+    threads=50,
+    waiting=1234,
+    queues=87,
+    blocked=2,
+    pages=12_345,
+    errors=12,
+    bytes=300 << 20,
+    pages_last_second=140,
+    bytes_last_second=3 << 20,
+    seconds=83.4,
+    longest_rest=4.8,
+    done=12_500,
+    total=25_000,
+    events=Counter(robots_denied_total=3, success=12_345),
+)
+
+
+def test_live_line() -> None:
+    assert live_line(NOW) == (
+        "fetch 01:23  12,345 pages  148.0/s  3,683 KB/s  queues 87  active 7/50  errors 12  "
+        "longest rest 4.8 s  left 01:23"
+    )
+
+
+def test_nutchs_status_lines() -> None:
+    assert status_lines(NOW) == (
+        "-activeThreads=50, spinWaiting=43, fetchQueues.totalSize=1234, fetchQueues.getQueueCount=87",
+        "50 threads (43 waiting), 87 queues, 2 queues.max.except., 1234 URLs queued, 12345 pages, 12 errors, "
+        "148.02 pages/s (140 last sec), 29467 kbits/s (24576 last sec)",
+    )
+    assert "max.except" not in status_lines(replace(NOW, blocked=0))[1]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "00:00"), (59.6, "01:00"), (3599, "59:59"), (7265, "2:01:05")])
+def test_clock(seconds: float, text: str) -> None:
+    assert clock_time(seconds) == text
+
+
+def test_time_left_is_unknown_at_first() -> None:
+    assert time_left(replace(NOW, done=0)) == time_left(replace(NOW, total=None)) == "?"
+    assert time_left(replace(NOW, done=30_000)) == "00:00"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_one_line_that_is_written_over(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    terminal = Terminal()
+    display = Display(terminal)
+    display.tick(NOW)
+    display.tick(NOW)
+    display.clear()
+    display.clear()
+    assert terminal.getvalue().count("\r\x1b[2K") == 3
+    assert terminal.getvalue().endswith("\x1b[2K") and "\n" not in terminal.getvalue()
+    assert caplog.text == "" and display.latest is NOW
+
+
+def test_a_pipe_has_nutchs_lines(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    pipe = io.StringIO()
+    Display(pipe).tick(NOW)
+    assert pipe.getvalue() == ""
+    assert "-activeThreads=50, spinWaiting=43" in caplog.text
+
+
+def test_tables() -> None:
+    ledger, stats = Ledger(), FetchStats()
+    ledger.generated = 3
+    ledger.settle(Outcome.FETCHED, 2)
+    ledger.settle(Outcome.SKIPPED_TIMELIMIT)
+    assert host_table(stats) == []
+    stats.request("slow.example", 900, 10, success=True, failed=False)
+    stats.request("slow.example", 100, 10, success=False, failed=True)
+    stats.request("quick.example", 5, 10, success=True, failed=False)
+    assert "skipped (time limit)          1" in result_table(ledger)
+    table = host_table(stats)
+    assert table[0].split() == ["slowest", "hosts", "requests", "mean", "ms", "max", "ms", "errors"]
+    assert [line.split() for line in table[1:]] == [
+        ["slow.example", "2", "500", "900", "1"],
+        ["quick.example", "1", "5", "5", "0"],
+    ]
+
+
+def test_times_of_very_many_hosts_stay_bounded() -> None:
+    stats = FetchStats()
+    for number in range(MAX_HOSTS + 100):
+        stats.request(f"h{number}", number, 0, success=True, failed=False)
+    assert len(stats.hosts) <= MAX_HOSTS
+    assert stats.slowest(1)[0][0] == f"h{MAX_HOSTS + 99}"
+
+
+def test_stats_of_processes_add_up() -> None:
+    first, second = FetchStats(), FetchStats()
+    first.request("a", 5, 10, success=True, failed=False)
+    second.request("b", 7, 20, success=False, failed=True)
+    second.events["x"] += 2
+    first.merge(second)
+    assert (first.pages, first.bytes, first.errors, first.requests, first.request_ms) == (1, 30, 1, 2, 12)
+    assert set(first.hosts) == {"a", "b"} and first.events["x"] == 2
+
+
+# -- metrics ---------------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_prometheus_text() -> None:
+    lines = metrics_text(NOW).splitlines()
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert values["minutch_fetch_pages_total"] == "12345"
+    assert values["minutch_fetch_active_threads"] == "7"
+    assert values['minutch_fetch_events_total{event="robots_denied_total"}'] == "3"
+    names = {line.split("{")[0].split(" ")[0] for line in lines if not line.startswith("#")}
+    assert {line.split(" ")[2] for line in lines if line.startswith("# TYPE")} == names
+    assert {line.split(" ")[2] for line in lines if line.startswith("# HELP")} == names
+
+
+def test_metrics_are_served() -> None:
+    current: list[Snapshot] = []
+    with MetricsServer(0, lambda: current[0] if current else None) as server:
+        url = f"http://127.0.0.1:{server.port}/metrics"
+        assert urllib.request.urlopen(url).read() == b""
+        current.append(NOW)
+        with urllib.request.urlopen(url) as response:
+            assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            assert response.read().decode() == metrics_text(NOW)
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(url + "/else")
+        with pytest.raises(StoreError, match="can't listen"):
+            MetricsServer(server.port, lambda: None)
+
+
+# -- state -----------------------------------------------------------------------------------------------------
+
+
+def test_state_is_kept_beside_the_segments(tmp_path: Path) -> None:
+    assert state_folder(tmp_path / "crawl/segments/2026") == tmp_path / "crawl/.fetchstate"
+    assert state_folder(tmp_path / "elsewhere/2026") == tmp_path / "elsewhere/.fetchstate"
+
+
+def test_state_outlives_its_process(tmp_path: Path) -> None:
+    with FetchState(tmp_path) as state:
+        state.remember_busy("a", 1000)
+        state.remember_busy("b", 2000)
+        state.remember_etags([("http://a/", '"1"'), ("http://a/", '"2"'), ("http://b/", "x" * 600)])
+    with FetchState(tmp_path) as state:
+        assert state.busy_hosts(1000) == {"b": 2000}
+        assert state.etag("http://a/") == '"2"'
+        assert state.etag("http://b/") is None
+
+
+def test_damaged_state_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "fetch.sqlite").write_bytes(b"no database" * 1000)
+    with FetchState(tmp_path) as state:
+        state.remember_busy("a", 1000)
+        assert state.busy_hosts(0) == {"a": 1000}
+    assert "begun anew" in caplog.text
