@@ -46,7 +46,14 @@ def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:
 
 def stored_parts(db: LinkDb) -> list[pl.DataFrame]:
     """All partitions of a LinkDb, a table of INLINKS_SCHEMA each."""
-    return for_each(lambda part: concat(list(db.scan_part(part)), INLINKS_SCHEMA), range(len(db.require_parts())))
+
+    def read(part: int) -> pl.DataFrame:
+        tables = []
+        for table in db.scan_part(part):
+            tables.append(table)
+        return concat(tables, INLINKS_SCHEMA)
+
+    return for_each(read, range(len(db.require_parts())))
 
 
 @contextmanager

@@ -102,9 +102,6 @@ def test_many_links_go_the_sorted_way(
             invertlinks.run([str(tmp_path / name), first], context())
         if name == "many":
             monkeypatch.setattr(bulk, "FOLLOWED", 0)
-            monkeypatch.setattr(
-                bulk.Gathered.__init__, "__kwdefaults__", {**bulk.Gathered.__init__.__kwdefaults__, "few": 1}
-            )
         given = [second] if existing else [first, second]
         assert invertlinks.run([str(tmp_path / name), *given], context(mapreduce_job_reduces="2")) == 0
     assert links(tmp_path / "few") == links(tmp_path / "many")
