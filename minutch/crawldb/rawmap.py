@@ -45,13 +45,44 @@ def text_key(name: str) -> bytes:
     return bytes(out.buf)
 
 
+def _header(data: bytes) -> tuple[list[bytes], int, int]:
+    """The names of the class table as writeUTF writes them, the number of entries, and where they begin."""
+    classes, pos = [], 1
+    for _ in range(data[0]):
+        end = pos + 3 + _NAME_LENGTH.unpack_from(data, pos + 1)[0]
+        classes.append(data[pos + 1 : end])
+        pos = end
+    return classes, _SIZE.unpack_from(data, pos)[0], pos + _SIZE.size
+
+
+def _skip(data: bytes, pos: int, classes: list[bytes]) -> int:
+    """The position after the id byte and value at `pos`."""
+    class_id = data[pos]
+    if class_id == _TEXT and data[pos + 1] <= _MAX_ONE_BYTE:
+        return pos + 2 + data[pos + 1]
+    size = _FIXED_SIZES.get(class_id)
+    if size is not None:
+        return pos + 1 + size
+    return _end_of_value(_class_name(class_id, classes), data, pos + 1)
+
+
+def _class_name(class_id: int, classes: list[bytes]) -> str:
+    """The Java class of an id byte (0 to 255). FormatError for an id that the table lacks."""
+    name = _NAMES.get(class_id)
+    if name is not None:
+        return name
+    if not 1 <= class_id <= len(classes):
+        raise FormatError("class id that the MapWritable's table lacks", found=class_id)
+    return DataInput(classes[class_id - 1]).read_utf8()
+
+
 class RawMap:
     """A MapWritable's entries as bytes: id byte and value, for key and value alike; in the order of insertion."""
 
     __slots__ = ("_peak", "classes", "entries")
 
     def __init__(self, data: bytes | None = None) -> None:
-        self.classes: list[bytes] = []  # names as writeUTF writes them; the id is the position, from 1
+        self.classes: list[bytes] = []  # the id is the position, from 1
         self.entries: dict[bytes, bytes] = {}
         if data is not None:
             self._read(data)
@@ -59,16 +90,10 @@ class RawMap:
 
     def _read(self, data: bytes) -> None:
         try:
-            pos = 1
-            for _ in range(data[0]):
-                end = pos + 3 + _NAME_LENGTH.unpack_from(data, pos + 1)[0]
-                self.classes.append(data[pos + 1 : end])
-                pos = end
-            (size,) = _SIZE.unpack_from(data, pos)
-            pos += 4
+            self.classes, size, pos = _header(data)
             for _ in range(size):
-                middle = self._skip(data, pos)
-                end = self._skip(data, middle)
+                middle = _skip(data, pos, self.classes)
+                end = _skip(data, middle, self.classes)
                 self.entries[data[pos:middle]] = data[middle:end]
                 pos = end
         except (IndexError, struct.error) as exc:
@@ -76,30 +101,17 @@ class RawMap:
         if pos != len(data):
             raise FormatError("bytes left over after metadata", offset=pos, expected=pos, found=len(data))
 
-    def _skip(self, data: bytes, pos: int) -> int:
-        """The position after the id byte and value at `pos`."""
-        class_id = data[pos]
-        if class_id == _TEXT and data[pos + 1] <= _MAX_ONE_BYTE:
-            return pos + 2 + data[pos + 1]
-        size = _FIXED_SIZES.get(class_id)
-        if size is not None:
-            return pos + 1 + size
-        return _end_of_value(self.class_name(class_id), data, pos + 1)
-
-    def class_name(self, class_id: int) -> str:
-        """The Java class of an id byte (0 to 255). FormatError for an id that the table lacks."""
-        name = _NAMES.get(class_id)
-        if name is not None:
-            return name
-        if not 1 <= class_id <= len(self.classes):
-            raise FormatError("class id that the MapWritable's table lacks", found=class_id)
-        return DataInput(self.classes[class_id - 1]).read_utf8()
-
     def put_all(self, other: RawMap) -> None:
         """Put every entry of `other`, in its order, as MapWritable.putAll does."""
         for key, value in other.entries.items():
             own_key = self._own(key, other)
             self.entries[own_key] = self._own(value, other)
+        self._peak = max(self._peak, len(self.entries))
+
+    def put_under(self, other: RawMap) -> None:
+        """Put every entry of `other`, then all of its own again: what is here stays."""
+        for key, value in other.entries.items():
+            self.entries.setdefault(self._own(key, other), self._own(value, other))
         self._peak = max(self._peak, len(self.entries))
 
     def _own(self, item: bytes, other: RawMap) -> bytes:
@@ -113,14 +125,10 @@ class RawMap:
         own_id = self.classes.index(name) + 1
         return item if own_id == class_id else bytes((own_id,)) + item[1:]
 
-    def remove(self, key: bytes) -> None:
-        """Forget an entry, if it is there."""
-        self.entries.pop(key, None)
-
     def value(self, key: bytes) -> Writable | None:
         """The value of `key`."""
         item = self.entries.get(key)
-        return None if item is None else lookup(self.class_name(item[0])).from_bytes(item[1:])
+        return None if item is None else lookup(_class_name(item[0], self.classes)).from_bytes(item[1:])
 
     def to_bytes(self) -> bytes | None:
         """The map's bytes in Java's order; None if it is empty, as a CrawlDatum writes it."""
@@ -185,13 +193,38 @@ def merge(first: bytes | None, *others: bytes | None) -> bytes | None:
     return result.to_bytes()
 
 
+def lay_over(new: bytes | None, old: bytes | None, *overlays: bytes | None) -> bytes | None:
+    """`merge(new, old, new, *overlays)` where there is an `old`, else `merge(new, *overlays)`."""
+    if old is None or new is None:
+        return merge(old or new, *overlays)
+    result = RawMap(new)
+    result.put_under(RawMap(old))
+    for overlay in overlays:
+        if overlay is not None:
+            result.put_all(RawMap(overlay))
+    return result.to_bytes()
+
+
 def without(data: bytes | None, key: bytes) -> bytes | None:
-    """The map without the entry of `key` (see `text_key`)."""
+    """The map without the entry of `key` (see `text_key`), the others in their order."""
     if data is None or key not in data:
         return data
-    result = RawMap(data)
-    result.remove(key)
-    return result.to_bytes()
+    try:
+        classes, size, start = _header(data)
+        pos = start
+        for _ in range(size):
+            middle = _skip(data, pos, classes)
+            end = _skip(data, middle, classes)
+            if end > len(data):
+                raise IndexError(end)
+            if data[pos:middle] == key:
+                if size == 1:
+                    return None
+                return b"".join((data[: start - _SIZE.size], _SIZE.pack(size - 1), data[start:pos], data[end:]))
+            pos = end
+    except (IndexError, struct.error) as exc:
+        raise TruncatedError("data ends inside metadata", offset=len(data)) from exc
+    return data
 
 
 def values_of(metadata: pl.Series, key: bytes) -> dict[int, Writable]:

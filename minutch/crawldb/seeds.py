@@ -152,15 +152,15 @@ def _decode(data: bytes) -> str:
 
 
 def _seeds(lines: pl.Series, number: int) -> pl.DataFrame:
-    frame = lines.to_frame("text").with_row_index("line", offset=number).cast({"line": pl.UInt64})
-    has_extra = frame["text"].str.contains("\t", literal=True)
-    url = pl.col("text")
-    extra = pl.lit(None, pl.String)
-    if has_extra.any():
-        split = pl.col("text").str.splitn("\t", 2)
-        url, extra = split.struct.field("field_0"), split.struct.field("field_1")
-    url, extra = url.str.strip_chars(_BLANKS).alias("url"), extra.str.strip_chars(_BLANKS).alias("extra")
-    frame = frame.select("line", url, extra)
+    """The seeds of lines, the first of which has this number."""
+    url, extra = lines, pl.repeat(None, len(lines), dtype=pl.String, eager=True)
+    with_extra = lines.str.contains("\t", literal=True).arg_true()
+    if len(with_extra):
+        split = lines.gather(with_extra).str.splitn("\t", 2).struct.unnest()
+        url = lines.scatter(with_extra, split["field_0"])
+        extra = extra.scatter(with_extra, split["field_1"].str.strip_chars(_BLANKS))
+    frame = pl.DataFrame({"url": url.str.strip_chars(_BLANKS), "extra": extra})
+    frame = frame.with_row_index("line", offset=number).cast({"line": pl.UInt64})
     return frame.filter((pl.col("url") != "") & ~pl.col("url").str.starts_with("#"))
 
 

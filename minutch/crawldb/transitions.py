@@ -264,7 +264,7 @@ def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.
     if not needed.any():
         return new
     columns = (column.filter(needed) for column in (new, old, *overlays))
-    merged = [rawmap.merge(n, o, n if o else None, *others) for n, o, *others in zip(*columns, strict=True)]
+    merged = [rawmap.lay_over(n, o, *others) for n, o, *others in zip(*columns, strict=True)]
     return new.scatter(needed.arg_true(), pl.Series(merged, dtype=pl.Binary))
 
 

@@ -145,12 +145,17 @@ def _by_distinct(urls: pl.Series, steps: Sequence[Callable[[pl.Series], pl.Serie
     if not steps or urls.is_empty():
         return urls
     distinct = urls.drop_nulls().unique()
+    nothing_repeats = len(distinct) == len(urls)
+    if nothing_repeats:
+        distinct = urls
     results = distinct
     for step in steps:
         alive = results.is_not_null()
         changed = _call(step, results.filter(alive))
         results = changed if alive.all() else results.scatter(alive.arg_true(), changed)
     name = urls.name
+    if nothing_repeats:
+        return results.cast(pl.String).alias(name)
     table = pl.DataFrame({"url": distinct, "result": results.cast(pl.String)})
     joined = urls.to_frame("url").join(table, on="url", how="left", maintain_order="left")
     return joined["result"].alias(name)

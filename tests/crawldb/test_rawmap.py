@@ -67,6 +67,19 @@ def test_merge_is_put_all(first: MapWritable, second: MapWritable, third: MapWri
         assert rawmap.merge(*parts) == stored(expected)
 
 
+@given(maps, maps, maps)
+def test_new_over_old(new: MapWritable, old: MapWritable, overlay: MapWritable) -> None:
+    expected = read(stored(new))
+    if stored(old):
+        expected.update(read(stored(old)))
+        expected.update(read(stored(new)))
+    expected.update(read(stored(overlay)))
+    found = rawmap.lay_over(stored(new), stored(old), stored(overlay))
+    assert read(found) == expected
+    if new and old:
+        assert found == stored(expected)
+
+
 @given(maps, st.sampled_from(["_ngt_", "a", "absent"]))
 def test_without_a_key(data: MapWritable, name: str) -> None:
     serialized = stored(data)
@@ -128,5 +141,8 @@ def test_cut_off_metadata_is_an_error() -> None:
     for length in range(1, len(whole)):
         with pytest.raises(FormatError):
             rawmap.RawMap(whole[:length])
+        if rawmap.text_key("n") in whole[:length]:
+            with pytest.raises(FormatError):
+                rawmap.without(whole[:length], rawmap.text_key("n"))
     with pytest.raises(FormatError, match="left over"):
         rawmap.RawMap(whole + b"\0")
