@@ -50,6 +50,7 @@ REJECTED: Final = "seeds rejected"
 DUPLICATES: Final = "seeds given more than once"
 MERGED: Final = "seeds already in the CrawlDb"
 NEW: Final = "seeds new"
+_REPORTED: Final = 10  # rejected lines of a file that are named at once
 PURGED_BY_FILTER: Final = "entries rejected by filters"
 
 FLAGS: Final = tuple(map(Flag, ("-overwrite", "-update", "-noFilter", "-noNormalize", "-filterNormalizeAll")))
@@ -166,9 +167,12 @@ def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -
 
 
 def _report_rejected(lines: pl.DataFrame, urls: pl.Series, path: Path) -> None:
-    if log.isEnabledFor(logging.DEBUG):
-        for number, url in lines.filter(urls.is_null()).select("line", "url").iter_rows():
-            log.debug("%s:%d: rejected: %s", path, number, url)
+    """Name the first lines that normalizers or filters reject, and how many more there are."""
+    rejected = lines.filter(urls.is_null())
+    for number, url in rejected.select("line", "url").head(_REPORTED).iter_rows():
+        log.warning("%s:%d: rejected: %s", path, number, url)
+    if len(rejected) > _REPORTED:
+        log.warning("%s: and %d more rejected", path, len(rejected) - _REPORTED)
 
 
 def merge(

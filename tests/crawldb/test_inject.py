@@ -72,6 +72,17 @@ def test_every_seed_leaves_through_one_counter(tmp_path: Path) -> None:
     assert sorted(read_db(tmp_path / "db")) == ["http://a/", "http://b/"]
 
 
+def test_rejected_lines_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = "http://a/\nbad url\n" + "".join(f"http://b/{i}.gif\n" for i in range(12))
+    job = context({"plugin.includes": "urlfilter-regex|urlnormalizer-basic"})
+    counters = inject(tmp_path / "db", seeds(tmp_path, text), job)
+    assert counters[REJECTED] == 13
+    assert "seeds.txt:2: rejected: bad url" in caplog.text
+    assert "seeds.txt:11: rejected" in caplog.text
+    assert "seeds.txt:12: rejected" not in caplog.text
+    assert "and 3 more rejected" in caplog.text
+
+
 def test_filters_for_all_entries(tmp_path: Path) -> None:
     write_db(tmp_path / "db", [("http://a/x.gif", OLD), ("http://a/y", OLD)])
     job = context({"plugin.includes": "urlfilter-regex"})
