@@ -9,10 +9,13 @@ from minutch.urls.javaregex import LINE_ENDS
 
 from .rules import Rule, RuleFilter
 
+_ODD = f"{LINE_ENDS[:-1]}\U00010000-\U0010ffff]"
+"""Where engines differ: line ends, and characters that are two in Java."""
+
 
 def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
-    """Whether each URL passes; null for null. URLs that hold line ends are asked one by one."""
-    plain = (~urls.str.contains(LINE_ENDS)).fill_null(False)
+    """Whether each URL passes; null for null. Odd URLs are asked one by one."""
+    plain = (~urls.str.contains(_ODD)).fill_null(False)
     if plain.all():
         return _Column(rules, urls).decide()
     odd = urls.filter(~plain)
