@@ -7,10 +7,15 @@ is spread over two frames unless said otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from minutch.formats.columns import kernels_loaded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 BULK_KEYS = 50_000
 """Keys from which loading the kernels takes less time than Polars' sort."""
@@ -24,15 +29,35 @@ def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
 
     from minutch.formats import columns_kernels
     from minutch.formats.columns_arrow import from_series
-    from minutch.tables import sort_kernels
 
     frame = frame.rechunk()  # rows are gathered from one chunk several times faster than from many
     keys = from_series(frame["key"])
     if columns_kernels.out_of_order(keys.views, keys.addresses) < 0:
         return frame
-    order = np.empty(len(frame), np.uint32)
-    sort_kernels.sort_order(keys.views, keys.addresses, order)
-    return frame[pl.Series(order)]
+    return sorted_rows(frame, np.arange(len(frame), dtype=np.uint32))
+
+
+def sorted_rows(frame: pl.DataFrame, rows: NDArray[np.uint32]) -> pl.DataFrame:
+    """The rows of `frame` (of one chunk) with these numbers, in ascending order of key, those of one key by number.
+
+    `rows` is sorted in place. The keys come in a buffer of their own, one after the other, so that later walks over
+    them read memory front to back.
+    """
+    import numpy as np
+
+    from minutch.formats.columns_arrow import MAX_BUFFER, from_series
+    from minutch.formats.columns_reading import string_column
+    from minutch.tables import sort_kernels
+
+    keys = from_series(frame["key"])
+    sort_kernels.sort_order(keys.views, keys.addresses, rows)
+    size = int(keys.views[:, 0].sum(dtype=np.int64))
+    if size > MAX_BUFFER:
+        return frame[pl.Series(rows)]
+    out, at, length = np.empty(size, np.uint8), np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
+    sort_kernels.pack(keys.views, keys.addresses, rows, out, at, length)
+    key = string_column("key", out, at, length)
+    return frame.drop("key")[pl.Series(rows)].insert_column(frame.columns.index("key"), key)
 
 
 def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:

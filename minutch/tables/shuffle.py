@@ -11,13 +11,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Self
 
 import polars as pl
 
-from minutch.tables.merge import aligned, sort_by_key
-from minutch.tables.partition import split
+from minutch.formats.columns import kernels_loaded
+from minutch.tables.merge import BULK_KEYS, aligned, sort_by_key, sorted_rows
+from minutch.tables.partition import partition_of
 
 RUN_ROWS = 100_000
 """Rows of a run that are read at a time."""
@@ -37,24 +39,33 @@ class Shuffle:
         self._spill = spill
         self._directory: Path | None = None
         self._held = 0
-        self._memory: list[list[pl.DataFrame]] = [[] for _ in range(parts)]
+        self._frames: list[pl.DataFrame] = []
+        self._numbers: list[pl.Series] = []
         self._runs: list[list[Path]] = [[] for _ in range(parts)]
+        self._lock = Lock()
+        self._taken = 0
 
     def add(self, frame: pl.DataFrame) -> None:
         """Take in the rows of `frame`, which has the columns of `schema`, `key` among them."""
+        if frame.is_empty():
+            return
         self.rows += len(frame)
-        for held, part in zip(self._memory, split(frame, self.parts), strict=True):
-            if len(part):
-                held.append(part)
+        self._frames.append(frame)
+        self._numbers.append(partition_of(frame["key"], self.parts))
         self._held += int(frame.estimated_size())
         if self._held > self._budget:
             self._write_runs()
 
     def sorted(self, part: int) -> Iterator[pl.DataFrame]:
-        """The rows of a partition in frames sorted by key (at least one frame); no key is spread over two frames."""
-        held = self._memory[part]
-        memory = sort_by_key(pl.concat(held)) if held else pl.DataFrame(schema=self.schema)
-        self._memory[part] = []
+        """The rows of a partition in frames sorted by key (at least one frame); no key is spread over two frames.
+
+        Partitions may be taken side by side, each once.
+        """
+        memory = self._take(part)
+        with self._lock:
+            self._taken += 1
+            if self._taken == self.parts:
+                self._forget()
         if not self._runs[part]:
             yield memory
             return
@@ -62,17 +73,36 @@ class Shuffle:
         for frames in aligned(*streams):
             yield sort_by_key(pl.concat(frames))
 
+    def _take(self, part: int) -> pl.DataFrame:
+        """The rows of a partition that are in memory, sorted."""
+        with self._lock:  # what was added becomes one table, once
+            if len(self._frames) > 1:
+                self._frames = [pl.concat(self._frames, rechunk=True)]
+                self._numbers = [pl.concat(self._numbers, rechunk=True)]
+            if not self._frames:
+                return pl.DataFrame(schema=self.schema)
+            frame, numbers = self._frames[0], self._numbers[0]
+        if self.parts == 1:
+            return sort_by_key(frame)
+        rows = (numbers == part).arg_true()
+        if len(rows) < BULK_KEYS and not kernels_loaded():
+            return sort_by_key(frame[rows])
+        return sorted_rows(frame, rows.to_numpy().astype("uint32"))
+
     def _write_runs(self) -> None:
         if self._directory is None:
             self._spill.mkdir(parents=True, exist_ok=True)
             self._directory = Path(tempfile.mkdtemp(prefix=".spill-", dir=self._spill))
-        for part, held in enumerate(self._memory):
-            if held:
+        for part in range(self.parts):
+            run = self._take(part)
+            if len(run):
                 path = self._directory / f"{part}-{len(self._runs[part])}.arrow"
-                sort_by_key(pl.concat(held)).write_ipc(path, compression="lz4", record_batch_size=RUN_ROWS)
+                run.write_ipc(path, compression="lz4", record_batch_size=RUN_ROWS)
                 self._runs[part].append(path)
-        self._memory = [[] for _ in range(self.parts)]
-        self._held = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._frames, self._numbers, self._held = [], [], 0
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.formats.columns_kernels import compare
-from minutch.formats.columns_native import Array, Int, kernel, load8, load64, string_at
+from minutch.formats.columns_native import Array, Int, copy_bytes, kernel, load8, load64, string_at
 
 _RADIX_FROM = 2048
 _INSERTION_TO = 24
@@ -40,14 +40,13 @@ def word_of(at: Int, size: Int, depth: Int) -> Int:
 
 @kernel
 def sort_order(views: Array, addresses: Array, order: Array) -> None:
-    """Fill `order` (uint32) with the rows in ascending order of their strings; equal ones keep their order."""
-    n = len(views)
+    """Put the rows in `order` (uint32) into ascending order of their strings; equal ones come by row."""
+    n = len(order)
     places = np.empty(n, np.int64)
     sizes = np.empty(n, np.int32)
     for i in range(n):
-        order[i] = i
-        places[i] = string_at(views, addresses, i)
-        sizes[i] = views[i, 0]
+        places[i] = string_at(views, addresses, np.int64(order[i]))
+        sizes[i] = views[order[i], 0]
     words = np.empty(n, np.uint64)
     spare = (np.empty(n, np.uint64), np.empty(n, np.uint32), np.empty(n, np.int64), np.empty(n, np.int32))
     rows = (words, order, places, sizes)
@@ -226,3 +225,17 @@ def quick_sort(words: Array, order: Array, places: Array, sizes: Array, low: Int
             places[at], sizes[at] = places[at - 1], sizes[at - 1]
             at -= 1
         words[at], order[at], places[at], sizes[at] = word, row, place, size
+
+
+@kernel
+def pack(views: Array, addresses: Array, order: Array, out: Array, at: Array, length: Array) -> None:
+    """Copy the strings of the rows in `order` into `out`, one after the other; fills their offsets and lengths."""
+    target = np.int64(out.ctypes.data)
+    end = np.int64(0)
+    for i in range(len(order)):
+        row = np.int64(order[i])
+        size = np.int64(views[row, 0])
+        copy_bytes(target + end, string_at(views, addresses, row), size)
+        at[i] = end
+        length[i] = size
+        end += size
