@@ -8,7 +8,7 @@ Matched: org.apache.nutch.crawl.DeduplicationJob.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -38,7 +38,17 @@ _DATUM_SIZE: Final = 29  # bytes of a CrawlDatum without signature and metadata
 _EMPTY_MAP_SIZE: Final = 5
 _URL_ENTRY_SIZE: Final = 15  # class ids and the key `_URLTEMPKEY_`
 _KEYS: Final = pl.Schema({"key": pl.Binary()})
-_CANDIDATES: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED)
+_SPILLED: Final = pl.Schema(
+    {"key": pl.Binary(), "page": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()}
+)  # the group as key, and what the decision needs
+_WANTED: Final = (
+    pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED]) & pl.col("signature").is_not_null()
+)
+_COLUMNS: Final = (
+    pl.col("key", "signature", "score", "fetch_time"),
+    pl.col("metadata").bin.size().alias("described"),
+)
+Group = Callable[[str], str]
 
 USAGE: Final = (
     "DeduplicationJob <crawldb> [-group <none|host|domain>] "
@@ -54,7 +64,7 @@ def _domain(url: str) -> str:
     return domain_name(url) or ""
 
 
-GROUPS: Final[dict[str, Callable[[str], str] | None]] = {"none": None, "host": _host, "domain": _domain}
+GROUPS: Final[dict[str, Group | None]] = {"none": None, "host": _host, "domain": _domain}
 """Value of -group -> what a URL adds to its signature."""
 
 
@@ -96,7 +106,8 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
         Shuffle(entries.parts, _KEYS, budget=memory_budget(conf), spill=crawldb) as found,
         context.progress("dedup") as progress,
     ):
-        found.add(_find(db, conf, GROUPS[group], order or duplicates.DEFAULT_ORDER.split(",")).to_frame("key"))
+        for keys in _find(db, conf, GROUPS[group], order or duplicates.DEFAULT_ORDER.split(",")):
+            found.add(keys.to_frame("key"))
         log.info("Deduplication: %d documents marked as duplicates", found.rows)
         log.info("Deduplication: Updating status of duplicate urls into crawl db.")
         counters = rewrite(
@@ -107,24 +118,43 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
     return counters
 
 
-def _find(db: CrawlDb, conf: Configuration, group: Callable[[str], str] | None, order: Sequence[str]) -> pl.Series:
-    """The keys of the duplicates."""
-    wanted = pl.col("status").is_in(_CANDIDATES) & pl.col("signature").is_not_null()
-    columns = [pl.col("key", "signature", "score", "fetch_time"), pl.col("metadata").bin.size().alias("described")]
+def _find(db: CrawlDb, conf: Configuration, group: Group | None, order: Sequence[str]) -> Iterator[pl.Series]:
+    """The keys of the duplicates, in several columns."""
+    parts, budget = number_of_parts(conf), memory_budget(conf) // 2
+    with Shuffle(parts, _SPILLED, budget=budget, spill=db.path) as spilled:
+        tasks = _candidates(db, group, budget, spilled)
+        if tasks:
+            several = pl.concat(tasks)
+            several = several.filter(several["group"].is_duplicated()).sort("group", maintain_order=True)
+            if duplicates.has_ties(several, order) and sum(map(len, tasks)) <= FOLLOWED:
+                several = _in_hadoop_order(tasks, parts)
+            yield several["key"].filter(duplicates.find(several, order))
+        for part in range(parts):
+            for frame in spilled.sorted(part):
+                several = frame.filter(frame["key"].is_duplicated()).rename({"key": "group", "page": "key"})
+                yield several["key"].filter(duplicates.find(several, order))
+
+
+def _candidates(db: CrawlDb, group: Group | None, budget: int, spilled: Shuffle) -> list[pl.DataFrame]:
+    """The pages that may be duplicates, a table per part file, the largest first; none if all had to be `spilled`."""
 
     def candidates(frame: pl.DataFrame) -> pl.DataFrame:
-        pages = frame.filter(wanted).select(*columns, group=pl.col("signature"))
+        pages = frame.filter(_WANTED).select(*_COLUMNS, group=pl.col("signature"))
         return pages if group is None else pages.with_columns(group=pages["group"] + _group_keys(pages["key"], group))
 
     sources = db.parts()
-    by_size = sorted(range(len(sources)), key=lambda part: -file_size(sources[part]))
-    tasks = [pl.concat(list(ordered(candidates, db.scan_part(part)))) for part in by_size]
-    pages = pl.concat(tasks)
-    several = pages.filter(pages["group"].is_duplicated())
-    in_groups = several.sort("group", maintain_order=True)
-    if duplicates.has_ties(in_groups, order) and len(pages) <= FOLLOWED:
-        in_groups = _in_hadoop_order(tasks, number_of_parts(conf))
-    return in_groups["key"].filter(duplicates.find(in_groups, order))
+    tasks: list[list[pl.DataFrame]] = []
+    held = 0
+    for part in sorted(range(len(sources)), key=lambda part: -file_size(sources[part])):
+        tasks.append([])
+        for pages in ordered(candidates, db.scan_part(part)):
+            tasks[-1].append(pages)
+            held += int(pages.estimated_size())
+            if held > budget:
+                for frame in (frame for task in tasks for frame in task):
+                    spilled.add(frame.rename({"key": "page", "group": "key"}).select(_SPILLED.names()))
+                tasks = [[]]  # from now on `held` is above the budget, and every table goes the same way
+    return [] if spilled.rows else [pl.concat(task) for task in tasks]
 
 
 def _in_hadoop_order(tasks: Sequence[pl.DataFrame], parts: int) -> pl.DataFrame:
@@ -140,7 +170,7 @@ def _in_hadoop_order(tasks: Sequence[pl.DataFrame], parts: int) -> pl.DataFrame:
     return pl.concat([take(tasks, rows) for rows in job_order(keys, sizes, key_sizes, parts)])
 
 
-def _group_keys(keys: pl.Series, group: Callable[[str], str]) -> pl.Series:
+def _group_keys(keys: pl.Series, group: Group) -> pl.Series:
     def safe(url: str) -> bytes:
         try:
             return group(url).encode("utf-8", "replace")

@@ -133,6 +133,17 @@ def test_groups(tmp_path: Path, parts: int, group: str, expected: set[str]) -> N
     assert counters == {MARKED: len(expected), "other entries": len(ENTRIES) - len(expected)}
 
 
+def test_with_little_memory(tmp_path: Path) -> None:
+    entries = [(f"http://a.org/{i}", page(float(i), signature=bytes([i % 5]))) for i in range(40)]
+    write_db(tmp_path / "db", entries, parts=2)
+    job = context({"minutch.engine.memory": "100", "mapreduce.job.reduces": "2"})
+    counters = dedup(tmp_path / "db", job)
+    assert counters[MARKED] == 35
+    kept = {url for url, datum in read_db(tmp_path / "db").items() if datum.status == codes.STATUS_DB_FETCHED}
+    assert kept == {f"http://a.org/{i}" for i in range(35, 40)}
+    assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["current", "old"]
+
+
 def test_only_the_status_changes(tmp_path: Path) -> None:
     write_db(tmp_path / "db", ENTRIES)
     dedup(tmp_path / "db", context())
