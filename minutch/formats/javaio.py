@@ -254,7 +254,13 @@ class DataOutput:
     write_vint = write_vlong
 
     def write_text(self, value: str) -> None:
-        self.write_text_bytes(encode_text(value))
+        data = encode_text(value)
+        size = len(data)
+        if size < 128:
+            self.buf.append(size)
+        else:
+            self.buf += encode_vlong(size)
+        self.buf += data
 
     def write_text_bytes(self, data: bytes) -> None:
         self.write_vlong(len(data))

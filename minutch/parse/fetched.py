@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -21,6 +22,9 @@ class FetchedTask:
 
     def run(self, item: bytes) -> FetchedResult:
         return self._parser.parse_fetched(*pickle.loads(item))
+
+    def finish(self, results: Sequence[FetchedResult]) -> list[FetchedResult]:
+        return list(results)
 
     def fail(self, item: bytes, reason: str) -> FetchedResult:
         content, fetch_time = pickle.loads(item)

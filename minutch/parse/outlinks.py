@@ -9,6 +9,8 @@ Normalizing and filtering don't depend on the page, so their verdicts are kept f
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from typing import Final
 
 from minutch.conf import Configuration
@@ -17,6 +19,10 @@ from minutch.plugin.chains import SCOPE_OUTLINK, URLExemptionFilters, URLFilters
 from minutch.urls.domains import domain_name
 from minutch.urls.parts import parse
 
+log = logging.getLogger(__name__)
+
+_WORTH_A_COLUMN: Final = 300
+"""From so many links on Polars is loaded for them."""
 _REMEMBERED: Final = 200_000
 """Links whose verdicts are kept; when there are more, all are forgotten."""
 
@@ -53,6 +59,32 @@ class OutlinkRules:
             verdict = verdicts[to_url] = self._normalize_and_filter(to_url, scope)
             return verdict
 
+    def prepare(self, urls: Iterable[str], scope: str = SCOPE_OUTLINK) -> None:
+        """Settle the verdicts on many links at once, which takes half the time of one after the other."""
+        verdicts = self._verdicts.setdefault(scope, {})
+        unknown = list({url: None for url in urls if url not in verdicts})
+        if len(unknown) < _WORTH_A_COLUMN:
+            return
+        import polars as pl
+
+        column = pl.Series("url", unknown, dtype=pl.String)
+        try:
+            if self._normalizes:
+                column = self._normalizers_of(scope).normalize_column(column)
+            if self._filters is not None:
+                column = self._filters.filter_column(column)
+        except MinutchError as error:
+            log.warning("links are looked at one by one: %s", error)
+            return
+        if len(verdicts) + len(unknown) > _REMEMBERED:
+            verdicts.clear()
+        verdicts.update(zip(unknown, column, strict=True))
+
+    def _normalizers_of(self, scope: str) -> URLNormalizers:
+        if scope not in self._normalizers:
+            self._normalizers[scope] = URLNormalizers(self._conf, scope)
+        return self._normalizers[scope]
+
     def _place(self, url: str) -> str:
         parts = parse(url)
         return domain_name(parts) if self._by_domain else parts.host.lower()
@@ -76,9 +108,7 @@ class OutlinkRules:
         result: str | None = url
         try:
             if self._normalizes:
-                if scope not in self._normalizers:
-                    self._normalizers[scope] = URLNormalizers(self._conf, scope)
-                result = self._normalizers[scope].normalize(url)
+                result = self._normalizers_of(scope).normalize(url)
             if self._filters is not None:
                 result = self._filters.filter(result)
         except MinutchError:

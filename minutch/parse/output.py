@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,6 +72,11 @@ class OutputRules:
         self._max_length = _limit(conf.get_int("db.max.outlink.length", 4096))
         self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
         self._to_crawldb = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
+
+    def prepare(self, links: Iterable[Outlink]) -> None:
+        """Look at the links of many pages at once, before `records` is called for each."""
+        if not self._filtered:
+            self.links.prepare(link.to_url for link in links if len(link.to_url) <= self._max_length)
 
     def keep_links(self, url: str, links: Sequence[Outlink]) -> list[Outlink]:
         """The links that the fetcher keeps of a page: normalized, filtered, at most as many as configured."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,15 +74,29 @@ class PageParser:
 
     def parse(self, content: Content, now: int) -> PageResult:
         """The page's records; `now` in ms is the time they carry. A page that is passed over has none."""
+        return self.records(content, self.read(content), now)
+
+    def read(self, content: Content) -> ParseResult | str:
+        """The first half of `parse`: what the parsers make of a page, or why it is passed over."""
         reason = self._skip(content)
         if reason:
             log.debug("%s: %s", content.url, reason)
-            return PageResult([reason], [])
+            return reason
         try:
-            result = self._parsers.parse(content)
+            return self._parsers.parse(content)
         except ParserNotFound as error:
             log.warning("%s: %s", content.url, error)
-            return PageResult([SKIPPED_NO_PARSER], [])
+            return SKIPPED_NO_PARSER
+
+    def prepare(self, results: Iterable[ParseResult | str]) -> None:
+        """Between the halves, for many pages at once: look at all their links together."""
+        parses = (parse for result in results if isinstance(result, ParseResult) for parse in result.values())
+        self._output.prepare(link for parse in parses for link in parse.data.outlinks)
+
+    def records(self, content: Content, result: ParseResult | str, now: int) -> PageResult:
+        """The second half of `parse`: the records of what was read."""
+        if isinstance(result, str):
+            return PageResult([result], [])
         return self._records(content, result, now)
 
     def fail(self, content: Content, reason: str, now: int) -> PageResult:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -113,19 +113,26 @@ def _usage(message: str) -> UsageError:
     return error
 
 
+Checked = tuple[ParseResult | None, str]
+"""The parse of a page, or why there is none."""
+
+
 class CheckTask:
     """The task of the worker: a pickled Content in, its ParseResult out (None if no parser takes it)."""
 
     def __init__(self, conf: Configuration) -> None:
         self._parsers = ParseUtil(conf)
 
-    def run(self, item: bytes) -> tuple[ParseResult | None, str]:
+    def run(self, item: bytes) -> Checked:
         try:
             return self._parsers.parse(pickle.loads(item)), ""
         except ParserNotFound as error:
             return None, str(error)
 
-    def fail(self, item: bytes, reason: str) -> tuple[ParseResult | None, str]:
+    def finish(self, results: Sequence[Checked]) -> list[Checked]:
+        return list(results)
+
+    def fail(self, item: bytes, reason: str) -> Checked:
         return failed_result(pickle.loads(item).url, reason), ""
 
 
@@ -144,7 +151,7 @@ class PageChecker:
         if options.follow_redirects and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
         settings = pool_settings(conf) | {"workers": 1}
-        self._pool: WorkerPool[tuple[ParseResult | None, str]] = WorkerPool(partial(CheckTask, conf), **settings)
+        self._pool: WorkerPool[Checked] = WorkerPool(partial(CheckTask, conf), **settings)
 
     def __enter__(self) -> PageChecker:
         return self

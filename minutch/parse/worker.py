@@ -48,16 +48,18 @@ _AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
 
 
-class Task(Protocol[R_co]):
-    """What workers do. `run` works in a worker, `fail` in the parent."""
+class Task(Protocol[R]):
+    """What workers do. `run` and `finish` work in a worker, `fail` in the parent."""
 
-    def run(self, item: bytes) -> R_co:
-        """The result for an item; may raise ParseTimeout (from the alarm) and MemoryError."""
+    def run(self, item: bytes) -> Any:
+        """What an item holds, read within the limits; may raise ParseTimeout (from the alarm) and MemoryError."""
 
-    def fail(self, item: bytes, reason: str) -> R_co:
+    def finish(self, results: Any) -> list[R]:
+        """The results, made of what `run` has returned for the items of a batch."""
+
+    def fail(self, item: bytes, reason: str) -> R:
         """The result for an item on which the task could not be brought to an end."""
 
 
@@ -114,10 +116,11 @@ def _serve(connection: Connection, make_task: Callable[[], Task[R]], at: Any, ti
             for number, item in enumerate(connection.recv()):
                 at.value = number
                 answers.append(_attempt(task, item, timeout))
-            connection.send(answers)
+            results = iter(task.finish([result for result, reason in answers if not reason]))
+            connection.send([(None, reason) if reason else (next(results), "") for _, reason in answers])
 
 
-def _attempt(task: Task[R], item: bytes, timeout: float) -> tuple[R | None, str]:
+def _attempt(task: Task[Any], item: bytes, timeout: float) -> tuple[Any, str]:
     try:
         if timeout > 0:
             signal.setitimer(signal.ITIMER_REAL, timeout)

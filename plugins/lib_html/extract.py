@@ -32,6 +32,7 @@ _NODE: Final = "\ufdd0"
 _BREAK: Final = "\ufdd1"
 """A line end."""
 _BREAK_BYTES: Final = _BREAK.encode()
+_BREAK_WORD: Final = b" " + _BREAK_BYTES + b" "
 _BLANK_TEXT: Final = _BREAK + " "
 """In the place of a text node that is nothing but blanks: a line end, too."""
 _MARKS: Final = str.maketrans("", "", _NODE + _BREAK)
@@ -52,9 +53,11 @@ LINK_ATTRIBUTES: Final[Mapping[str, str]] = {
 RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
 """Element → the name it goes by in a tree of `build_tree` when it has content."""
 _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
-_FILLED_IFRAME: Final = re.compile(
-    r"<(?:iframe|IFRAME)\b([^>]*)>(?!\s*</)([^<]*(?:<(?!/iframe|/IFRAME)[^<]*)*)</(?:iframe|IFRAME)\s*>"
-)
+# A pattern that begins with literal text is found quickly, so there is one for each spelling.
+_FILLED_IFRAMES: Final = {
+    name: re.compile(rf"<{name}\b([^>]*)>(?!\s*</)([^<]*(?:<(?!/{name})[^<]*)*)</{name}\s*>")
+    for name in ("iframe", "IFRAME")
+}
 _TEMPLATE: Final = re.compile(r"<(/?)template\b", re.IGNORECASE)
 _NEEDS_CONTENT: Final = frozenset(("a", "form"))
 _SILENT: Final = frozenset(("script", "style"))
@@ -131,17 +134,28 @@ class _Walk:
         add, found = self.pieces.append, self.found
         after_block: set[int] = set()
         silent = False
+        broken = True  # no line end at the start, nor one after the other
         for node in root.traverse(include_text=True):
-            if after_block and node.mem_id in after_block:
+            if after_block and not broken and node.mem_id in after_block:
                 add(_BREAK)
+                broken = True
             tag = node.tag
             if tag == "-text":
                 text = node.text_content or ""
-                add("" if silent else text if text.strip(BLANKS) else _BLANK_TEXT)
-                silent = False
+                if silent:
+                    add("")
+                    silent = False
+                elif text.strip(BLANKS):
+                    add(text)
+                    broken = False
+                else:
+                    add("" if broken else _BLANK_TEXT)
+                    broken = True
             elif tag in interesting:
                 if tag in separators:
-                    add(_BREAK)
+                    if not broken:
+                        add(_BREAK)
+                        broken = True
                     following = node.next
                     if following is not None:
                         after_block.add(following.mem_id)
@@ -198,6 +212,8 @@ class _Walk:
         while count and end < len(pieces):
             count -= pieces[end] != _BREAK
             end += 1
+        if end == start + 1 and pieces[start].isascii():
+            return " ".join(pieces[start].split())
         return fold(pieces[start:end]).strip(_TRIMMED)
 
 
@@ -214,14 +230,14 @@ def _alternatives(node: LexborNode) -> Iterator[str]:
 
 def fold(pieces: Sequence[str]) -> str:
     """Blanks folded to one, the texts joined by it; line ends where there are breaks, none at the start."""
-    # bytes.split knows the same blanks as Java's \s; str.split would take no-break spaces too.
+    # bytes.split knows the same blanks as Java's `\s`; str.split would take no-break spaces too.
     words = " ".join(pieces).encode("utf-8", "surrogatepass").split()
-    if _BREAK_BYTES not in words:
-        return b" ".join(words).decode("utf-8", "surrogatepass")
-    ended = words[-1] == _BREAK_BYTES
-    lines = [line.strip() for line in b" ".join(words).split(_BREAK_BYTES)]
-    text = b"\n".join([line for line in lines if line]).decode("utf-8", "surrogatepass")
-    return text + "\n" if ended and text else text
+    while words and words[0] == _BREAK_BYTES:
+        del words[0]
+    text = b" ".join(words).replace(_BREAK_WORD, b"\n")
+    if text.endswith(_BREAK_BYTES):
+        text = text[: -len(_BREAK_WORD) + 1] + b"\n"
+    return text.decode("utf-8", "surrogatepass")
 
 
 def build_tree(text: str) -> LexborHTMLParser:
@@ -231,8 +247,9 @@ def build_tree(text: str) -> LexborHTMLParser:
     """
     if _NODE in text or _BREAK in text:
         text = text.translate(_MARKS)
-    if "<iframe" in text or "<IFRAME" in text:
-        text = _FILLED_IFRAME.sub(r"<x-iframe\1>\2</x-iframe>", text)
+    for name, filled in _FILLED_IFRAMES.items():
+        if f"<{name}" in text:
+            text = filled.sub(r"<x-iframe\1>\2</x-iframe>", text)
     if "<template" in text or "<TEMPLATE" in text:
         text = _TEMPLATE.sub(r"<\1x-template", text)
     return LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS)

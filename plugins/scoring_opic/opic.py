@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -126,8 +127,14 @@ def _score_of(parse_data: ParseData) -> float:
         return 0.0
 
 
+_PLAIN_HOST = re.compile(r"https?://([A-Za-z0-9._-]+)(?::[0-9]{1,4})?(?:[/?#]|\Z)")
+
+
 def _host(url: str) -> str | None:
     """The host in lower case; None for what is no URL."""
+    plain = _PLAIN_HOST.match(url)
+    if plain:
+        return plain[1].lower()
     try:
         return parse_url(url).host.lower()
     except UrlError as exc:

@@ -37,7 +37,10 @@ class Upper:
                 pass
         if item == b"eat":
             return str(len([bytearray(1 << 24) for _ in range(1000)]))
-        return item.decode().upper()
+        return item.decode()
+
+    def finish(self, results: list[str]) -> list[str]:
+        return [result.upper() for result in results]
 
     def fail(self, item: bytes, reason: str) -> str:
         return f"{item.decode()}: {reason}"

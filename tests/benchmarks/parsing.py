@@ -1,0 +1,172 @@
+"""How many pages `minutch parse` does in a second of CPU, beside a bare loop that only takes title, text and links.
+
+    python -m tests.benchmarks.parsing [--pages DIR] [--count 4000] [--rounds 3]
+
+Both see the same pages in the same run, one after the other in each round, each in a process of its own whose CPU time
+(with that of its workers) is taken. The bare loop has the pages decompressed in memory and keeps nothing; the job reads
+a segment, resolves, normalizes and filters the links, signs, scores and writes three folders. Without --pages the HTML
+files below /usr/share/doc are taken, else made-up pages. Prints a Markdown table and a line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+from minutch.conf import Configuration
+from minutch.records.content import Content
+from minutch.records.metadata import FETCH_STATUS_KEY, SCORE_KEY, Metadata
+from minutch.segment.store import CONTENT, Segment, part_writer
+
+PROJECT = Path(__file__).parents[2]
+HOSTS = 200
+DISTINCT = 2000
+PLUGINS = "protocol-http|urlfilter-regex|parse-html|scoring-opic|urlnormalizer-(pass|regex|basic)"
+WORDS = [
+    "crawl",
+    "page",
+    "link",
+    "text",
+    "host",
+    "queue",
+    "fetch",
+    "robot",
+    "index",
+    "score",
+    "parse",
+    "segment",
+    "graph",
+    "shard",
+    "token",
+    "anchor",
+]
+
+
+def real_pages(folder: Path) -> list[bytes]:
+    """Up to `DISTINCT` HTML files of 2 to 200 KB, the same choice at every run."""
+    files = sorted(path for path in folder.rglob("*.html") if 2_000 <= path.stat().st_size <= 200_000)
+    return [path.read_bytes() for path in random.Random(1).sample(files, min(DISTINCT, len(files)))]
+
+
+def made_up_pages() -> list[bytes]:
+    """Pages of about 22 KB with 50 links, a third of them in a menu that all pages share."""
+    rng = random.Random(1)
+    menu = "".join(f'<li><a href="/section{i}/index.html">Section {i}</a></li>\n' for i in range(16))
+    return [made_up_page(rng, menu, number).encode() for number in range(DISTINCT)]
+
+
+def made_up_page(rng: random.Random, menu: str, number: int) -> str:
+    """One of them."""
+    parts = []
+    for _ in range(34):
+        text = " ".join(rng.choices(WORDS, k=80))
+        link = f'<a class="ref internal" href="../topic{rng.randrange(900)}/page{rng.randrange(9000)}.html">{text[:20]}</a>'
+        parts.append(f'<div class="section"><h3>{text[:30]}</h3>\n<p>{text} {link}</p></div>\n')
+    return (
+        f"<!DOCTYPE html><html><head><meta charset=utf-8><title>Page {number}</title></head>\n"
+        f"<body><nav><ul>{menu}</ul></nav>\n<main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def write_segment(folder: Path, pages: list[bytes], count: int) -> Segment:
+    """A fetched segment of `count` URLs on 200 hosts."""
+    urls = sorted(f"http://127.0.1.{number % HOSTS}/docs/{number // HOSTS}/page.html" for number in range(count))
+    segment = Segment(folder / "20260101000000")
+    conf = Configuration.load([])
+    with segment.writing([CONTENT]) as directory, part_writer(directory, CONTENT, 0, conf) as append:
+        for url, body in zip(urls, cycle(pages), strict=False):
+            metadata = Metadata.of(
+                {FETCH_STATUS_KEY: "33", SCORE_KEY: "1.0", "Content-Type": "text/html; charset=utf-8"}
+            )
+            append(url, Content(url, url, body, "text/html", metadata))
+    return segment
+
+
+def bare(pages: Iterator[bytes]) -> int:
+    """Title, text and links of each page, by css selection; the number of links."""
+    from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+
+    links = 0
+    for page in pages:
+        document = LexborHTMLParser(page.decode("utf-8", "replace"), options=LexborDocumentOptions.WO_EVENTS)
+        title = document.css_first("title")
+        found = (
+            title.text() if title else "",
+            document.body.text(separator=" ") if document.body else "",
+            [(node.attributes["href"], node.text()) for node in document.css("a[href]")],
+        )
+        links += len(found[2])
+    return links
+
+
+def cpu_of(arguments: list[str]) -> float:
+    """CPU seconds of a process and its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, cwd=PROJECT, stderr=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(folder: Path, pages: list[bytes], count: int, rounds: int) -> tuple[list[float], list[float]]:
+    """CPU seconds of the bare loop and of the job, round by round."""
+    segment = write_segment(folder, pages, count)
+    packed = folder / "pages.pickle"
+    packed.write_bytes(pickle.dumps(pages))
+    bare_times, job_times = [], []
+    for _ in range(rounds):
+        start_up = cpu_of(["-m", __spec__.name, "--bare", str(packed), "--count", "0"])
+        bare_times.append(cpu_of(["-m", __spec__.name, "--bare", str(packed), "--count", str(count)]) - start_up)
+        for made in ("crawl_parse", "parse_data", "parse_text"):
+            shutil.rmtree(segment.path / made, ignore_errors=True)
+        job_times.append(cpu_of(["-m", "minutch", "parse", f"-Dplugin.includes={PLUGINS}", str(segment.path)]))
+    return bare_times, job_times
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--pages", type=Path, default=Path("/usr/share/doc"))
+    options.add_argument("--count", type=int, default=4000)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.bare:
+        bare(islice(cycle(pickle.loads(given.bare.read_bytes())), given.count))
+        return
+    pages = real_pages(given.pages)
+    pages = pages if len(pages) >= 100 else made_up_pages()
+    with tempfile.TemporaryDirectory() as folder:
+        bare_times, job_times = measure(Path(folder), pages, given.count, given.rounds)
+    report(pages, given.count, bare_times, job_times)
+
+
+def report(pages: list[bytes], count: int, bare_times: list[float], job_times: list[float]) -> None:
+    """The table, and the same as JSON."""
+    ratios = [bare_time / job_time for bare_time, job_time in zip(bare_times, job_times, strict=True)]
+    result = {
+        "pages": count,
+        "mean_bytes": round(statistics.mean(map(len, pages))),
+        "bare_pages_per_cpu_second": round(count / statistics.median(bare_times)),
+        "parse_pages_per_cpu_second": round(count / statistics.median(job_times)),
+        "ratio": round(statistics.median(ratios), 3),
+        "ratios": [round(ratio, 3) for ratio in ratios],
+    }
+    print("| | pages per CPU second |\n|---|---|")
+    print(f"| bare loop: title, text, links | {result['bare_pages_per_cpu_second']} |")
+    print(f"| minutch parse | {result['parse_pages_per_cpu_second']} |")
+    print(f"| ratio | {result['ratio']} |")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
