@@ -23,13 +23,11 @@ from minutch.crawldb.matching import has_repeats, match
 from minutch.crawldb.partitions import Entries, file_size, number_of_parts, rewrite
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.ties import FOLLOWED, job_order, take, text_sizes
-from minutch.errors import UrlError
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
 from minutch.tables.parallel import memory_budget, ordered
 from minutch.tables.shuffle import Shuffle
-from minutch.urls.domains import domain_name
-from minutch.urls.parts import host_of
+from minutch.urls.columns import domain_column, host_column
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +46,7 @@ _COLUMNS: Final = (
     pl.col("key", "signature", "score", "fetch_time"),
     pl.col("metadata").bin.size().alias("described"),
 )
-Group = Callable[[str], str]
+Group = Callable[[pl.Series], pl.Series]
 
 USAGE: Final = (
     "DeduplicationJob <crawldb> [-group <none|host|domain>] "
@@ -56,15 +54,11 @@ USAGE: Final = (
 )
 
 
-def _host(url: str) -> str:
-    return (host_of(url) or "").lower()
-
-
-def _domain(url: str) -> str:
-    return domain_name(url) or ""
-
-
-GROUPS: Final[dict[str, Group | None]] = {"none": None, "host": _host, "domain": _domain}
+GROUPS: Final[dict[str, Group | None]] = {
+    "none": None,
+    "host": host_column,
+    "domain": lambda urls: domain_column(host_column(urls)),
+}
 """Value of -group -> what a URL adds to its signature."""
 
 
@@ -140,7 +134,10 @@ def _candidates(db: CrawlDb, group: Group | None, budget: int, spilled: Shuffle)
 
     def candidates(frame: pl.DataFrame) -> pl.DataFrame:
         pages = frame.filter(_WANTED).select(*_COLUMNS, group=pl.col("signature"))
-        return pages if group is None else pages.with_columns(group=pages["group"] + _group_keys(pages["key"], group))
+        if group is None:
+            return pages
+        names = group(decode_keys(pages["key"])).fill_null("").cast(pl.Binary)
+        return pages.with_columns(group=pages["group"] + names)
 
     sources = db.parts()
     tasks: list[list[pl.DataFrame]] = []
@@ -168,16 +165,6 @@ def _in_hadoop_order(tasks: Sequence[pl.DataFrame], parts: int) -> pl.DataFrame:
     keys = [task["group"] for task in tasks]
     key_sizes = [4 + key.bin.size().cast(pl.Int64).to_numpy() for key in keys]
     return pl.concat([take(tasks, rows) for rows in job_order(keys, sizes, key_sizes, parts)])
-
-
-def _group_keys(keys: pl.Series, group: Group) -> pl.Series:
-    def safe(url: str) -> bytes:
-        try:
-            return group(url).encode("utf-8", "replace")
-        except UrlError:
-            return b""
-
-    return pl.Series([safe(url) for url in decode_keys(keys)], dtype=pl.Binary)
 
 
 def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[pl.DataFrame, Counters]:

@@ -25,10 +25,9 @@ from minutch.conf import Configuration
 from minutch.crawldb.filtering import decode_keys
 from minutch.crawldb.quantiles import digest_of, quantiles
 from minutch.crawldb.statorder import Values, value_order
-from minutch.errors import UrlError
 from minutch.formats.javahash import date_to_string, double_to_string
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
-from minutch.urls.parts import parse
+from minutch.urls.columns import host_column
 
 log = logging.getLogger(__name__)
 
@@ -142,20 +141,10 @@ class Range:
 
 def _hosts(keys: pl.Series) -> pl.Series:
     """The host of each URL as java.net.URL has it, null where it is no URL."""
-    urls = decode_keys(keys)
-    distinct = urls.unique()
-    table = pl.DataFrame(
-        {"url": distinct, "host": [_host(url) for url in distinct]}, schema_overrides={"host": pl.String}
-    )
-    return urls.to_frame("url").join(table, on="url", how="left", maintain_order="left")["host"]
-
-
-def _host(url: str) -> str | None:
-    try:
-        return parse(url).host
-    except UrlError as exc:
-        log.error("no host in %s: %s", url, exc)
-        return None
+    hosts = host_column(decode_keys(keys), lower=False)
+    if hosts.null_count():
+        log.error("%d entries whose keys are no URLs have no host", hosts.null_count())
+    return hosts
 
 
 def _wanted_quantiles(conf: Configuration) -> Sequence[float]:
