@@ -13,6 +13,7 @@ import math
 import struct
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import mul
 from sys import byteorder
 
@@ -97,6 +98,12 @@ def hash_map_order(hashes: Iterable[int], capacity: int = 16) -> list[int]:
                 bucket = earlier & capacity - 1
                 buckets[bucket] = buckets.get(bucket, 0) + 1
     return sorted(range(len(spread)), key=lambda i: spread[i] & capacity - 1)
+
+
+@lru_cache(maxsize=4096)
+def names_order(names: tuple[str, ...]) -> tuple[int, ...]:
+    """`hash_map_order` of a HashMap<String, …> with these keys. Kept: metadata has the same names over and over."""
+    return tuple(hash_map_order([string_hash(name) for name in names]))
 
 
 # Numbers

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from minutch.errors import FormatError
@@ -331,6 +332,12 @@ PREDEFINED_CLASSES = _ID_TO_NAME
 _MAX_NEW_CLASSES = 127
 
 
+@lru_cache(maxsize=4096)
+def _keys_order(keys: tuple[Writable, ...]) -> tuple[int, ...]:
+    """The order of a HashMap with these keys. Kept, since the metadata of pages has the same keys over and over."""
+    return tuple(javahash.hash_map_order([key.java_hash() for key in keys]))
+
+
 @register
 class MapWritable(dict[Writable, Writable], Writable):
     """org.apache.hadoop.io.MapWritable: a map that carries a table of the classes it does not know by itself.
@@ -386,7 +393,7 @@ class MapWritable(dict[Writable, Writable], Writable):
         if len(self) < 2:
             return iter(self.items())
         entries = list(self.items())
-        return (entries[i] for i in javahash.hash_map_order([key.java_hash() for key, _ in entries]))
+        return (entries[i] for i in _keys_order(tuple(self)))
 
     @classmethod
     def read(cls, data: DataInput) -> Self:

@@ -77,7 +77,7 @@ class Metadata(dict[str, list[str]], Writable):
         if len(self) < 2:
             return iter(self)
         names = list(self)
-        return (names[i] for i in javahash.hash_map_order([javahash.string_hash(name) for name in names]))
+        return (names[i] for i in javahash.names_order(tuple(names)))
 
     @classmethod
     def read(cls, data: DataInput) -> Self:

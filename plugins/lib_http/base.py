@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import httpx
@@ -108,6 +109,7 @@ class HttpBase(Protocol):
         super().__init__(conf, parameters)
         self.settings = HttpSettings.from_conf(conf)
         self.transport = transport or make_transport(self.settings, AddressRules.from_conf(conf))
+        self._takes_target = getattr(self.transport, "takes_target", False)
         self._fixed = self._fixed_headers()
         self.credentials = Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
@@ -200,7 +202,7 @@ class HttpBase(Protocol):
     ) -> httpx.Request:
         return httpx.Request(
             method,
-            _request_url(url, target),
+            _origin(url) if self._takes_target else _request_url(url, target),
             headers=headers,
             content=content or None,
             extensions={
@@ -319,12 +321,26 @@ def _timeouts(milliseconds: int) -> dict[str, float]:
 
 def _request_url(url: Url, target: str) -> httpx.URL:
     """httpx's form of the URL; where it can't have one, that of the host alone (the target goes along as it is)."""
-    host = f"[{url.host}]" if ":" in url.host and not url.host.startswith("[") else url.host
-    origin = f"{url.protocol}://{host}" + ("" if url.port == -1 else f":{url.port}")
     try:
-        return httpx.URL(origin + target)
+        return httpx.URL(_origin_text(url.protocol, url.host, url.port) + target)
     except httpx.InvalidURL:
-        return httpx.URL(origin + "/")
+        return _origin(url)
+
+
+def _origin(url: Url) -> httpx.URL:
+    """Scheme, host and port; kept, since taking a URL apart costs httpx as much as the rest of a request."""
+    return _origin_url(url.protocol, url.host, url.port)
+
+
+@lru_cache(maxsize=4096)
+def _origin_url(scheme: str, host: str, port: int) -> httpx.URL:
+    return httpx.URL(_origin_text(scheme, host, port) + "/")
+
+
+def _origin_text(scheme: str, host: str, port: int) -> str:
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    return f"{scheme}://{host}" + ("" if port == -1 else f":{port}")
 
 
 def _head_of(response: httpx.Response) -> list[bytes]:

@@ -50,8 +50,30 @@ class BodyStream(httpx.AsyncByteStream):
             raise self._error
 
 
+class CurlResponse(httpx.Response):
+    """A response whose headers are taken apart when somebody looks at them."""
+
+    def __init__(self, code: int, stream: BodyStream, extensions: dict[str, Any], request: httpx.Request) -> None:
+        self._parsed: httpx.Headers | None = None
+        super().__init__(code, stream=stream, extensions=extensions, request=request)
+
+    @property
+    def headers(self) -> httpx.Headers:
+        """The headers of the last answer."""
+        if self._parsed is None:
+            self._parsed = httpx.Headers(_raw_headers(self.extensions["head"]))
+        return self._parsed
+
+    @headers.setter
+    def headers(self, value: httpx.Headers) -> None:
+        """What httpx's constructor sets: nothing yet."""
+
+
 class CurlTransport(httpx.AsyncBaseTransport):
     """Transfers on the running event loop; made lazily, so that it may be constructed outside of one."""
+
+    takes_target = True
+    """The extension `target` is enough: a request's URL may be that of the host alone."""
 
     def __init__(self, settings: CurlSettings, accepts: Callable[[str], bool], content_limit: int = -1) -> None:
         """`accepts` says which addresses may be connected to."""
@@ -176,13 +198,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
             extensions["body_error"] = error
         if self._settings.record_tls and request.url.scheme == "https":
             extensions["tls"] = self._tls_facts(slot, request, extensions["address"])
-        return httpx.Response(
-            code,
-            headers=_raw_headers(slot.lines),
-            stream=BodyStream(slot.body, error),
-            extensions=extensions,
-            request=request,
-        )
+        return CurlResponse(code, BodyStream(slot.body, error), extensions, request)
 
     def _tls_facts(self, slot: CurlSlot, request: httpx.Request, address: tuple[str, int]) -> tuple[str, str, bool]:
         key = (*address, request.url.host)

@@ -36,31 +36,42 @@ _LETTERS_PER_ERROR: Final = 3
 class SpellCheckedMetadata(Metadata):
     """Metadata with case-insensitive, spell-checked names; written in the order that Nutch's maps give."""
 
-    __slots__ = ()
+    __slots__ = ("_names",)
 
-    def _name(self, name: str) -> str:
-        name = spell_check(name)
-        if name in self:
-            return name
-        lower = name.lower()
-        return next((known for known in self if known.lower() == lower), name)
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[str, str] = {}
+
+    def _known(self, name: str) -> str:
+        """The name that is there already, else `name` spelled right."""
+        spelled, folded = _fold(name)
+        return self._names.get(folded, spelled)
+
+    def _new(self, name: str) -> str:
+        spelled, folded = _fold(name)
+        return self._names.setdefault(folded, spelled)
 
     def first(self, name: str, default: str | None = None) -> str | None:
-        values = self.get(self._name(name))
+        values = self.get(self._known(name))
         return values[0] if values else default
 
     def add(self, name: str, value: str) -> None:
-        self.setdefault(self._name(name), []).append(value)
+        self.setdefault(self._new(name), []).append(value)
 
     def set(self, name: str, value: str) -> None:
-        self[self._name(name)] = [value]
+        self[self._new(name)] = [value]
 
     def java_names(self) -> Iterator[str]:
         """Nutch's TreeMap orders names without case; after one more copy they stand in a HashMap."""
-        names = sorted(self, key=str.lower)
-        if len(names) < 2:
-            return iter(names)
-        return (names[i] for i in javahash.hash_map_order([javahash.string_hash(name) for name in names]))
+        names = tuple(sorted(self, key=str.lower))
+        return (names[i] for i in javahash.names_order(names))
+
+
+@lru_cache(maxsize=4096)
+def _fold(name: str) -> tuple[str, str]:
+    """A name spelled right, and what it is looked up by."""
+    spelled = spell_check(name)
+    return spelled, spelled.lower()
 
 
 def _letters(name: str) -> str:
