@@ -28,7 +28,6 @@ _SCHEME = re.compile(r"[^\W\d_](?:[^\W_]|[.+-])*")
 _PORT = re.compile(r"[+-]?\d+")
 _MAX_PORT = 0x7FFFFFFF
 _DOTTED_IP = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}", re.ASCII)
-_USER_TABOO = re.compile(r"[\x00-\x1f/\x7f]")
 _HOST_TABOO = re.compile(
     "[\x00-\x1f/\x7f\u2047-\u2049\u2100\u2101\u2105\u2106\u2a74\ufe55\ufe56\ufe5f\ufe6b\uff03\uff0f\uff1a\uff1f\uff20]"
 )
@@ -199,8 +198,8 @@ def _split_authority(spec: str, authority: str) -> tuple[str | None, str, int]:
     if host.startswith("["):
         return (user_info, *_split_literal(spec, host))
     host, _, port = host.partition(":")
-    if _HOST_TABOO.search(host) is not None or (user_info and _USER_TABOO.search(user_info) is not None):
-        raise UrlError(f"forbidden character in authority {authority!r} of {spec}")
+    if _HOST_TABOO.search(host) is not None:
+        raise UrlError(f"forbidden character in host {host!r} of {spec}")
     return user_info, host, _port_number(spec, port)
 
 

@@ -56,7 +56,6 @@ def test_parse(text: str, expected: Url) -> None:
         "http://[::1]x/",
         "http://a\tb/",
         "http://a\uff0fb/",
-        "http://u\x00@a/",
         "jar:nothing",
         "jar:foo!/x",
         " jar:http://a/b!/c",
