@@ -107,8 +107,11 @@ def _csv(frame: pl.DataFrame) -> pl.Series:
     text = _texts(frame, lambda key, value: f"{key}:{value}|||", "")
     return frame.select(
         pl.format(
-            '",{},"{}",{},{},{},{}.0,{}.0,{},"{}","{}"\n',
-            *(text[name] for name in ("status", "name", "fetch", "modified", "retries", "seconds", "days", "score")),
+            '",{},"{}",{},{},{},{},{}.0,{},"{}","{}"\n',
+            *(text[name] for name in ("status", "name", "fetch", "modified", "retries")),
+            _mapped(frame["fetch_interval"], float_to_string),  # a float here, unlike in the other formats
+            text["days"],
+            text["score"],
             text["signature"],
             text["metadata"],
         )
@@ -159,6 +162,10 @@ def _bits(scores: pl.Series) -> pl.Series:
 
 def _float_text(bits: int) -> str:
     return float_to_string(float(np.int32(bits).view(np.float32)))
+
+
+def _whole_float_text(number: int) -> str:
+    return float_to_string(float(np.float32(number)))
 
 
 def _mapped(column: pl.Series, text: Callable[[Any], str]) -> pl.Series:

@@ -54,6 +54,12 @@ def test_csv(tmp_path: Path) -> None:
     assert lines[1].endswith(f',"01ab","k:v|||long:{"x" * 200}|||"')
 
 
+def test_csv_has_intervals_as_floats(tmp_path: Path) -> None:
+    write_db(tmp_path / "db", [("http://a/", CrawlDatum(STATUS_DB_FETCHED, 31536000))])
+    text = (dump(tmp_path, "-format", "csv") / "part-r-00000").read_text()
+    assert ",0,3.1536E7,365.0,0.0," in text
+
+
 def test_json(tmp_path: Path) -> None:
     lines = (dump(tmp_path, "-format", "json") / "part-r-00000").read_text().splitlines()
     assert lines[1] == (
