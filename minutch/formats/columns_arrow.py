@@ -82,8 +82,8 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
-_held: dict[int, tuple[object, ...]] = {}
-"""What the arrays that Polars was given stand on, until it releases them."""
+_held: dict[int, tuple[Any, ...]] = {}
+"""What the arrays that Polars was given stand on; first a flag that Polars sets when it lets go of the array."""
 _tokens = count(1)
 _HAS_NULLS = 2  # ARROW_FLAG_NULLABLE
 
@@ -92,31 +92,33 @@ def _drop_schema(schema: Any) -> None:
     schema.contents.release = None
 
 
-def _drop_array(array: Any) -> None:
-    _held.pop(array.contents.private_data, None)
-    array.contents.release = None
+def _let_go() -> None:
+    """Give back what Polars no longer needs."""
+    for token in [token for token, (flag, *_) in list(_held.items()) if flag.value]:
+        _held.pop(token, None)
 
 
 _release_schema = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))(_drop_schema)
-_release_array = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))(_drop_array)
 
 
 class _Export:
     """One array, offered to Polars by the Arrow PyCapsule protocol."""
 
     def __init__(self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None) -> None:
+        from minutch.formats.columns_native import release_function
+
         sizes = np.array([len(buffer) for buffer in buffers], np.int64)
         addresses = [None if valid is None else valid.ctypes.data, views.ctypes.data]
         addresses += [*(buffer.ctypes.data for buffer in buffers), sizes.ctypes.data]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
-        token = next(_tokens)
+        flag = ctypes.c_int64(0)
         self.schema = _Schema(format=b"vz", name=b"", flags=_HAS_NULLS)
         self.schema.release = ctypes.cast(_release_schema, ctypes.c_void_p)
         self.array = _Array(length=len(views), null_count=0 if valid is None else -1, n_buffers=len(addresses))
         self.array.buffers = pointers
-        self.array.private_data = token
-        self.array.release = ctypes.cast(_release_array, ctypes.c_void_p)
-        _held[token] = (views, tuple(buffers), valid, sizes, pointers)
+        self.array.private_data = ctypes.addressof(flag)
+        self.array.release = release_function()
+        _held[next(_tokens)] = (flag, views, tuple(buffers), valid, sizes, pointers)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         return (
@@ -130,6 +132,7 @@ def to_series(name: str, views: Views, buffers: Sequence[Bytes], valid: Bytes | 
 
     `valid` is a bitmap of the rows that are not null, lowest bit first. The column keeps the arrays alive.
     """
+    _let_go()
     return pl.Series(_Export(views, buffers, valid)).alias(name)
 
 
@@ -157,6 +160,7 @@ class _Received:
 
 def from_series(series: pl.Series) -> Strings:
     """The strings of a Binary column, nulls as empty ones; not copied where the column is one chunk without nulls."""
+    _let_go()
     if series.null_count() == len(series):
         return Strings(np.zeros((len(series), 4), np.int32), np.zeros(1, np.uint64), None)
     series = series.fill_null(b"") if series.null_count() else series

@@ -64,6 +64,11 @@ def kernel(function: F) -> F:
         return numba.njit(function, nogil=True, boundscheck=False)  # type: ignore[no-any-return]
 
 
+def inlined(function: F) -> F:
+    """A small function that becomes part of the kernels that call it: a real call would count references to arrays."""
+    return numba.njit(function, inline="always", boundscheck=False)  # type: ignore[no-any-return]
+
+
 def _call7(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
     """Call the C function at an address with seven integers or addresses; it may take fewer. Returns 64 bits."""
     word = types.int64
@@ -110,18 +115,51 @@ def _loader(bits: int) -> Any:
     return intrinsic(load)
 
 
+def _store64(typingctx: Any, address: Any, value: Any) -> Any:
+    """Store a little-endian integer at any address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[1], builder.inttoptr(args[0], ir.IntType(64).as_pointer())).align = 1
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
 call7: Any = intrinsic(_call7)
 copy_bytes: Any = intrinsic(_copy_bytes)
 load8: Any = _loader(8)
 load64: Any = _loader(64)
+store64: Any = intrinsic(_store64)
 
 
-@kernel
+@inlined
 def string_at(views: Array, addresses: Array, i: Int) -> Int:
     """The address of string `i` of a column (see `columns_arrow.Strings`)."""
     if views[i, 0] <= 12:
         return np.int64(views.ctypes.data) + 16 * i + 4
     return np.int64(addresses[views[i, 2]]) + np.int64(np.uint32(views[i, 3]))
+
+
+_ARRAY_RELEASE, _ARRAY_PRIVATE_DATA = 64, 72  # offsets in struct ArrowArray
+
+
+@cache
+def release_function() -> int:
+    """The address of a C function that releases an ArrowArray: it sets the integer that its private data points to.
+
+    Polars may let go of a column at any time, also while Python is raising an exception, when no Python may run.
+    """
+
+    def release(array: Int) -> None:
+        store64(np.int64(load64(array + _ARRAY_PRIVATE_DATA)), np.int64(1))
+        store64(array + _ARRAY_RELEASE, np.int64(0))
+
+    function: Any = numba.cfunc(types.void(types.int64))(release)
+    _kept.append(function)
+    return int(function.address)
+
+
+_kept: list[object] = []
 
 
 class Libdeflate(NamedTuple):

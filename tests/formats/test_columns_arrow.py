@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
+import pytest
 
+from minutch.errors import FormatError
 from minutch.formats import columns_arrow
 from minutch.formats.columns_arrow import from_series
 from minutch.formats.columns_kernels import string_bytes
@@ -60,6 +63,7 @@ def test_absent_strings_are_null() -> None:
 
 
 def test_what_polars_was_given_is_released_with_its_last_user() -> None:
+    columns_arrow._let_go()
     before = len(columns_arrow._held)
     series = column(STRINGS)
     part = series.filter(pl.Series([True, False] * 3 + [True]))
@@ -69,4 +73,14 @@ def test_what_polars_was_given_is_released_with_its_last_user() -> None:
     assert part.to_list() == STRINGS[::2]
     del part
     gc.collect()
+    columns_arrow._let_go()
     assert len(columns_arrow._held) == before
+
+
+def test_polars_may_let_go_while_an_error_is_raised() -> None:
+    def columns() -> Iterator[pl.Series]:
+        yield column(STRINGS)
+        raise FormatError("the rest is damaged")
+
+    with pytest.raises(FormatError, match="damaged"):
+        list(columns())
