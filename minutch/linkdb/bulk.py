@@ -7,19 +7,20 @@ order for a new set that they are put into in that order. That is one of the ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from minutch.formats.columns_arrow import from_series
 from minutch.linkdb.javaset import link_hashes
 from minutch.linkdb.store import LinkDb
 from minutch.tables.frame import INLINKS_SCHEMA, concat
-from minutch.tables.merge import aligned, sort_by_key
+from minutch.tables.merge import aligned
 from minutch.tables.shuffle import Shuffle
 
 FOLLOWED: Final = 300_000
@@ -83,21 +84,38 @@ class Gathered:
         self.shuffle.__exit__(kind, error, trace)
 
 
-def united(streams: Sequence[Iterable[pl.DataFrame]], limit: int) -> Iterator[pl.DataFrame]:
-    """The records of sorted streams of links, those of the first stream first; in tables of INLINKS_SCHEMA."""
-    for tables in aligned(*streams):
-        yield unite(pl.concat(tables) if len(tables) > 1 else tables[0], limit)
+def united(sources: Sequence[Shuffle], part: int, limit: int) -> Iterator[pl.DataFrame]:
+    """The records of a partition of some Shuffles, links of the first one first; in tables of INLINKS_SCHEMA."""
+    streams = [source.sorted(part) for source in sources if source.rows]
+    for tables in aligned(*streams) if len(streams) > 1 else zip(*streams, strict=True):
+        yield unite(pl.concat(tables), limit)
 
 
 def unite(links: pl.DataFrame, limit: int) -> pl.DataFrame:
     """One record for each key of `links`, in order: every link once, at most `limit`, as Java's new sets have them."""
+    from minutch.formats import columns_kernels
     from minutch.linkdb import links_kernels
+    from minutch.tables import sort_kernels
 
     links = links.filter(links["from_url"].is_not_null()) if links["from_url"].null_count() else links
-    links = sort_by_key(links).rechunk()
-    starts = np.append(np.flatnonzero(links["key"].ne_missing(links["key"].shift()).to_numpy()), len(links))
-    rows = np.empty(len(links), np.int64)
-    urls, anchors = from_series(links["from_url"]), from_series(links["anchor"])
-    used = links_kernels.unite(starts, link_hashes(links), *urls[:2], *anchors[:2], limit, rows)
-    result = links if used == len(rows) and (np.diff(rows) == 1).all() else links[rows[:used]]
-    return result.with_columns(metadata=pl.lit(None, pl.Binary))
+    links = links.rechunk()
+    keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
+    order = np.arange(len(links), dtype=np.uint32)
+    if columns_kernels.out_of_order(keys.views, keys.addresses) >= 0:
+        sort_kernels.sort_order(keys.views, keys.addresses, order)
+    starts = np.empty(len(links) + 1, np.int64)
+    count = links_kernels.run_starts(keys.views, keys.addresses, order, starts)
+    starts[count] = len(links)
+    starts = starts[: count + 1]
+    rows, spread = np.empty(len(links), np.int64), _hashes(links, order, np.diff(starts))
+    used = links_kernels.unite(order, starts, spread, *urls[:2], *anchors[:2], limit, rows)
+    return links[rows[:used]].with_columns(metadata=pl.lit(None, pl.Binary))
+
+
+def _hashes(links: pl.DataFrame, order: NDArray[np.uint32], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The hash codes of the links whose set has others too; 0 for the rest."""
+    spread = np.zeros(len(links), np.int64)
+    wanted = np.zeros(len(links), np.bool_)
+    wanted[order[np.repeat(counts > 1, counts)]] = True
+    spread[wanted] = link_hashes(links.filter(pl.Series(wanted)))
+    return spread

@@ -8,12 +8,9 @@ Matched: org.apache.nutch.crawl.LinkDb.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-
-import polars as pl
 
 from minutch.arguments import fail
 from minutch.errors import StoreError
@@ -34,7 +31,6 @@ from minutch.linkdb.store import LinkDb
 from minutch.segment.store import PARSE_DATA, Segment, segments_in
 from minutch.tables.links import scan_outlinks
 from minutch.tables.parallel import memory_budget
-from minutch.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)
 
@@ -123,14 +119,10 @@ def invertlinks(
         else:
             gathered.spread()
             with stored(db, parts, chain, conf, counters) as old:
-                streams = partial(_united_part, old, gathered, limit)
-                write_streams(db, streams, parts, layout, counters)
+                sources = [old, gathered.shuffle]
+                write_streams(db, lambda part: united(sources, part, limit), parts, layout, counters)
     log.info("LinkDb: finished")
     return counters
-
-
-def _united_part(old: Shuffle, gathered: Gathered, limit: int, part: int) -> Iterator[pl.DataFrame]:
-    return united([old.sorted(part), gathered.shuffle.sorted(part)], limit)
 
 
 def _log_start(linkdb: Path, segments: Sequence[Path], rules: LinkRules, *, normalize: bool, filtering: bool) -> None:

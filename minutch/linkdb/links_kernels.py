@@ -145,7 +145,19 @@ def _sort_by_bucket(rows: Array, first: Int, last: Int, spread: Array) -> None:
 
 
 @kernel
+def run_starts(views: Array, addresses: Array, order: Array, starts: Array) -> Int:
+    """Where, in `order` (rows sorted by string), each new string begins, into `starts`; returns how many there are."""
+    count = np.int64(0)
+    for place in range(len(order)):
+        if place == 0 or not _is_equal(views, addresses, order[place - 1], order[place]):
+            starts[count] = place
+            count += 1
+    return count
+
+
+@kernel
 def unite(
+    order: Array,
     starts: Array,
     spread: Array,
     urls: Array,
@@ -155,7 +167,7 @@ def unite(
     limit: Int,
     rows: Array,
 ) -> Int:
-    """The rows of each set (from starts[i] to starts[i + 1]), each link once and at most `limit`, in Java's order.
+    """The rows of each set (`order` from starts[i] to starts[i + 1]), each link once, at most `limit`, in Java's order.
 
     Fills `rows` and returns how many there are.
     """
@@ -163,7 +175,7 @@ def unite(
     for i in range(len(starts) - 1):
         first, last = starts[i], starts[i + 1]
         if last - first == 1:
-            rows[used] = first
+            rows[used] = order[first]
             used += 1
             continue
         size = np.int64(4)
@@ -171,9 +183,10 @@ def unite(
             size *= 2
         slots = np.full(size, -1, np.int64)
         begin = used
-        for row in range(first, last):
+        for place in range(first, last):
             if used - begin >= limit:
                 break
+            row = np.int64(order[place])
             if _first_of_kind(slots, spread, urls, url_addresses, anchors, anchor_addresses, row):
                 rows[used] = row
                 used += 1

@@ -7,13 +7,10 @@ Matched: org.apache.nutch.crawl.LinkDbMerger.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Final
-
-import polars as pl
 
 from minutch.arguments import Flag, parse
 from minutch.errors import StoreError
@@ -30,7 +27,6 @@ from minutch.linkdb.building import (
 from minutch.linkdb.bulk import is_small, united
 from minutch.linkdb.linkrules import MAX_INLINKS_PROPERTY, UrlChain
 from minutch.linkdb.store import LinkDb
-from minutch.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)
 
@@ -76,11 +72,6 @@ def mergelinkdb(
             with ExitStack() as stack:
                 shuffles = [stack.enter_context(stored(source, parts, chain, conf, counters)) for source in dbs]
                 progress.advance(sum(shuffle.rows for shuffle in shuffles))
-                streams = partial(_united_part, shuffles, limit)
-                write_streams(db, streams, parts, layout, counters)
+                write_streams(db, lambda part: united(shuffles, part, limit), parts, layout, counters)
     log.info("LinkDb merge: finished")
     return counters
-
-
-def _united_part(shuffles: Sequence[Shuffle], limit: int, part: int) -> Iterator[pl.DataFrame]:
-    return united([shuffle.sorted(part) for shuffle in shuffles], limit)

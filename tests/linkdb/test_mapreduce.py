@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.linkdb import bulk, mapreduce
 from minutch.linkdb.bulk import Gathered, unite, united
 from minutch.linkdb.values import Links, Values
+from minutch.tables.frame import INLINKS_SCHEMA
+from minutch.tables.shuffle import Shuffle
 from tests.linkdb.test_javaset import links
 
 Sets = dict[bytes, list[tuple[bytes, bytes]]]
@@ -114,7 +118,7 @@ def test_gathered_goes_over_to_disk(tmp_path: Path) -> None:
         for i in range(0, 300, 30):
             gathered.add(links(*rows[i : i + 30]))
         assert gathered.tasks is None
-        parts = [list(united([gathered.shuffle.sorted(part)], 10_000)) for part in range(2)]
+        parts = [list(united([gathered.shuffle], part, 10_000)) for part in range(2)]
     found = sets([table for part in parts for table in part])
     assert unordered(found) == unordered(sets(mapreduce.invert([links(*rows)], 1, 10_000)))
 
@@ -129,9 +133,18 @@ def test_few_links_stay_in_their_tasks(tmp_path: Path) -> None:
     assert [len(task) for task in tasks] == [1, 0]
 
 
-def test_stored_links_come_before_new_ones() -> None:
-    stored, new = links(("a", "1", ""), ("b", "1", "")), links(("a", "2", ""), ("c", "2", ""))
-    assert sets(list(united([[stored], [new]], 1))) == {b"a": [(b"1", b"")], b"b": [(b"1", b"")], b"c": [(b"2", b"")]}
+@pytest.mark.parametrize("budget", [10, 1_000_000])
+def test_stored_links_come_before_new_ones(budget: int, tmp_path: Path) -> None:
+    def shuffle(spill: str, *rows: tuple[str, str, str]) -> Shuffle:
+        result = stack.enter_context(Shuffle(1, INLINKS_SCHEMA, budget=budget, spill=tmp_path / spill))
+        result.add(links(*rows))
+        return result
+
+    with ExitStack() as stack:
+        stored = shuffle("stored", ("b", "1", ""), ("a", "1", ""))
+        new = shuffle("new", ("a", "2", ""), ("c", "2", ""))
+        found = sets(list(united([stored, shuffle("none"), new], 0, 1)))
+    assert found == {b"a": [(b"1", b"")], b"b": [(b"1", b"")], b"c": [(b"2", b"")]}
 
 
 def test_large_sets_are_found_equal() -> None:
