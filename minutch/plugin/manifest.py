@@ -60,11 +60,12 @@ class Manifest:
     requires: tuple[str, ...]
     points: tuple[str, ...]
     implementations: tuple[Implementation, ...]
+    has_jars: bool = False
 
     @property
     def is_java(self) -> bool:
         """Whether it is a plugin of Nutch's own, whose classes Python can't load."""
-        return any(":" not in implementation.path for implementation in self.implementations)
+        return self.has_jars or any(":" not in implementation.path for implementation in self.implementations)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -79,7 +80,13 @@ def read_manifest(folder: Path) -> Manifest:
     if not reader.id:
         raise PluginError(f"{path}: the <plugin> element has no id")
     return Manifest(
-        folder, reader.id, reader.name, tuple(reader.requires), tuple(reader.points), tuple(reader.implementations)
+        folder,
+        reader.id,
+        reader.name,
+        tuple(reader.requires),
+        tuple(reader.points),
+        tuple(reader.implementations),
+        reader.has_jars,
     )
 
 
@@ -92,10 +99,12 @@ class _Reader:
         self.requires: list[str] = []
         self.points: list[str] = []
         self.implementations: list[Implementation] = []
+        self.has_jars = False
         self._point = ""
         self._handlers = {
             "plugin": self._plugin,
             "import": self._import,
+            "library": self._library,
             "extension-point": self._extension_point,
             "extension": self._extension,
             "implementation": self._implementation,
@@ -126,6 +135,9 @@ class _Reader:
 
     def _import(self, attributes: dict[str, str]) -> None:
         self.requires.append(attributes.get("plugin", ""))
+
+    def _library(self, attributes: dict[str, str]) -> None:
+        self.has_jars = self.has_jars or attributes.get("name", "").endswith(".jar")
 
     def _extension_point(self, attributes: dict[str, str]) -> None:
         self.points.append(attributes.get("id", ""))

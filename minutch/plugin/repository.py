@@ -20,6 +20,7 @@ import re
 import sys
 import types
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -168,8 +169,8 @@ class PluginRepository:
                 self._extensions.setdefault(point, []).append(extension)
 
 
-_reported: set[tuple[str, ...]] = set()
-"""What has been said once in this process about plugins that are not there."""
+_said: set[str] = set()
+"""What has been said once in this process."""
 _repositories: WeakKeyDictionary[Configuration, PluginRepository] = WeakKeyDictionary()
 
 
@@ -195,7 +196,7 @@ def plugin_folders(conf: Configuration) -> list[Path]:
 
 def _read_folders(folders: Iterable[Path]) -> dict[str, Manifest]:
     manifests: dict[str, Manifest] = {}
-    java: list[str] = []
+    java: Counter[str] = Counter()
     for parent in folders:
         for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
             if not (folder / FILE_NAME).is_file():
@@ -206,11 +207,11 @@ def _read_folders(folders: Iterable[Path]) -> dict[str, Manifest]:
                 log.warning("%s", exc)
                 continue
             if manifest.is_java:
-                java.append(str(folder))
+                java[str(parent)] += 1
             else:
                 manifests[manifest.id] = manifest
-    if java:
-        log.info("plugins written in Java are not used: %s", ", ".join(java))
+    for name, count in java.items():
+        _say_once(f"{name}: {count} plugins written in Java are not used")
     return manifests
 
 
@@ -265,10 +266,16 @@ def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
 
 
 def _report_unknown(includes: str, available: Iterable[str]) -> None:
-    unknown = tuple(unmatched_alternatives(includes, list(available)))
-    if unknown and unknown not in _reported:
-        _reported.add(unknown)
-        log.info("plugin.includes: no such plugin here, ignored: %s", ", ".join(unknown))
+    unknown = unmatched_alternatives(includes, list(available))
+    if unknown:
+        _say_once(f"plugin.includes: no such plugin here, ignored: {', '.join(unknown)}")
+
+
+def _say_once(message: str) -> None:
+    """Log a line that would else come again with every step of bin/crawl."""
+    if message not in _said:
+        _said.add(message)
+        log.info("%s", message)
 
 
 def _package(name: str, path: list[str]) -> None:

@@ -12,7 +12,7 @@ from minutch.plugin.manifest import read_manifest
 FULL = """<?xml version="1.0"?>
 <!-- a comment -->
 <plugin id="parse-x" name="X" version="1.0.0" provider-name="me">
-  <runtime><library name="x.jar"><export name="*"/></library></runtime>
+  <runtime><library name="x.zip"><export name="*"/></library></runtime>
   <requires><import plugin="nutch-extensionpoints"/><import plugin="lib-x"/></requires>
   <extension-point id="org.example.Point" name="A point"/>
   <extension id="e" name="E" point="org.apache.nutch.parse.Parser">
@@ -48,6 +48,8 @@ def test_everything_in_it(tmp_path: Path) -> None:
 
 def test_a_plugin_of_nutch_is_java(tmp_path: Path) -> None:
     (tmp_path / "plugin.xml").write_text(FULL.replace("x:Y", "org.example.Y"))
+    assert read_manifest(tmp_path).is_java
+    (tmp_path / "plugin.xml").write_text(FULL.replace("x.zip", "x.jar"))
     assert read_manifest(tmp_path).is_java
 
 
