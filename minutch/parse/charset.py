@@ -26,7 +26,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from minutch.errors import ConfigError
-from minutch.parse.charsetlabels import Charset, lookup
+from minutch.parse.charsetlabels import Charset as Charset
+from minutch.parse.charsetlabels import lookup
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration

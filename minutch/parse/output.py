@@ -76,7 +76,11 @@ class OutputRules:
     def prepare(self, links: Iterable[Outlink]) -> None:
         """Look at the links of many pages at once, before `records` is called for each."""
         if not self._filtered:
-            self.links.prepare(link.to_url for link in links if len(link.to_url) <= self._max_length)
+            self.prepare_links(links)
+
+    def prepare_links(self, links: Iterable[Outlink]) -> None:
+        """The same before `keep_links`."""
+        self.links.prepare(link.to_url for link in links if len(link.to_url) <= self._max_length)
 
     def keep_links(self, url: str, links: Sequence[Outlink]) -> list[Outlink]:
         """The links that the fetcher keeps of a page: normalized, filtered, at most as many as configured."""

@@ -108,12 +108,25 @@ class PageParser:
 
     def parse_fetched(self, content: Content, fetch_time: int) -> FetchedResult:
         """Parse a page that has just been fetched with success, at `fetch_time` in ms."""
-        result = None
-        if not (self._skips_truncated and is_truncated(content)):
-            try:
-                result = self._parsers.parse(content)
-            except ParserNotFound as error:
-                log.warning("%s: %s", content.url, error)
+        return self.fetched_records(content, self.read_fetched(content), fetch_time)
+
+    def read_fetched(self, content: Content) -> ParseResult | None:
+        """The first half of `parse_fetched`: what the parsers make of a page; None if it is passed over."""
+        if self._skips_truncated and is_truncated(content):
+            return None
+        try:
+            return self._parsers.parse(content)
+        except ParserNotFound as error:
+            log.warning("%s: %s", content.url, error)
+            return None
+
+    def prepare_fetched(self, results: Iterable[ParseResult | None]) -> None:
+        """Between the halves, for many pages at once: look at all their links together."""
+        parses = (parse for result in results if result is not None for parse in result.values())
+        self._fetch_output.prepare_links(link for parse in parses for link in parse.data.outlinks)
+
+    def fetched_records(self, content: Content, result: ParseResult | None, fetch_time: int) -> FetchedResult:
+        """The second half of `parse_fetched`: the records of what was read."""
         if result is None:
             return FetchedResult(self._signature.calculate(content, ""), self._deletes_failed, [])
         return self._fetched(content, result, fetch_time)

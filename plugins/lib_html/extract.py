@@ -35,7 +35,7 @@ _BREAK_BYTES: Final = _BREAK.encode()
 _BREAK_WORD: Final = b" " + _BREAK_BYTES + b" "
 _BLANK_TEXT: Final = _BREAK + " "
 """In the place of a text node that is nothing but blanks: a line end, too."""
-_MARKS: Final = str.maketrans("", "", _NODE + _BREAK)
+_MARKS: Final = (_NODE.encode(), _BREAK.encode())
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 
 LINK_ATTRIBUTES: Final[Mapping[str, str]] = {
@@ -53,12 +53,11 @@ LINK_ATTRIBUTES: Final[Mapping[str, str]] = {
 RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
 """Element → the name it goes by in a tree of `build_tree` when it has content."""
 _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
-# A pattern that begins with literal text is found quickly, so there is one for each spelling.
-_FILLED_IFRAMES: Final = {
-    name: re.compile(rf"<{name}\b([^>]*)>(?!\s*</)([^<]*(?:<(?!/{name})[^<]*)*)</{name}\s*>")
-    for name in ("iframe", "IFRAME")
-}
-_TEMPLATE: Final = re.compile(r"<(/?)template\b", re.IGNORECASE)
+_IFRAME_STARTS: Final = (b"<iframe", b"<IFRAME")
+_TEMPLATE_TAGS: Final = (b"<template", b"</template", b"<TEMPLATE", b"</TEMPLATE")
+_FILLED_IFRAME: Final = re.compile(
+    rb"<(?:iframe|IFRAME)\b([^>]*)>(?!\s*</)([^<]*(?:<(?!/iframe|/IFRAME)[^<]*)*)</(?:iframe|IFRAME)\s*>"
+)
 _NEEDS_CONTENT: Final = frozenset(("a", "form"))
 _SILENT: Final = frozenset(("script", "style"))
 
@@ -240,16 +239,29 @@ def fold(pieces: Sequence[str]) -> str:
     return text.decode("utf-8", "surrogatepass")
 
 
-def build_tree(text: str) -> LexborHTMLParser:
-    """The tree of a page, as browsers build it; but the content of iframe and template is markup like any other.
+def build_tree(data: bytes) -> LexborHTMLParser:
+    """The tree of a page in UTF-8, as browsers build it; but what iframe and template hold is markup like any other.
 
-    That is how Nutch's parser takes it. The noncharacters that this module needs for marks are dropped.
+    That is how Nutch's parser takes it. The noncharacters that this module needs for marks are dropped; what is not
+    UTF-8 becomes U+FFFD.
     """
-    if _NODE in text or _BREAK in text:
-        text = text.translate(_MARKS)
-    for name, filled in _FILLED_IFRAMES.items():
-        if f"<{name}" in text:
-            text = filled.sub(r"<x-iframe\1>\2</x-iframe>", text)
-    if "<template" in text or "<TEMPLATE" in text:
-        text = _TEMPLATE.sub(r"<\1x-template", text)
-    return LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS)
+    for mark in _MARKS:
+        if mark in data:
+            data = data.replace(mark, b"")
+    if any(_has_filled_iframe(data, name) for name in _IFRAME_STARTS):
+        data = _FILLED_IFRAME.sub(rb"<x-iframe\1>\2</x-iframe>", data)
+    for tag in _TEMPLATE_TAGS:
+        if tag in data:
+            data = data.replace(tag, tag[:-8] + b"x-template")
+    return LexborHTMLParser(data, options=LexborDocumentOptions.WO_EVENTS)
+
+
+def _has_filled_iframe(data: bytes, start: bytes) -> bool:
+    """Whether an iframe is not closed at once."""
+    at = data.find(start)
+    while at >= 0:
+        end = data.find(b">", at) + 1
+        if end and not data[end : end + 40].lstrip().startswith(b"</"):
+            return True
+        at = data.find(start, at + 1)
+    return False

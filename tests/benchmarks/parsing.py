@@ -55,7 +55,8 @@ WORDS = [
 
 def real_pages(folder: Path) -> list[bytes]:
     """Up to `DISTINCT` HTML files of 2 to 200 KB, the same choice at every run."""
-    files = sorted(path for path in folder.rglob("*.html") if 2_000 <= path.stat().st_size <= 200_000)
+    found = (path for path in folder.rglob("*.html") if path.is_file())
+    files = sorted(path for path in found if 2_000 <= path.stat().st_size <= 200_000)
     return [path.read_bytes() for path in random.Random(1).sample(files, min(DISTINCT, len(files)))]
 
 
@@ -71,7 +72,8 @@ def made_up_page(rng: random.Random, menu: str, number: int) -> str:
     parts = []
     for _ in range(34):
         text = " ".join(rng.choices(WORDS, k=80))
-        link = f'<a class="ref internal" href="../topic{rng.randrange(900)}/page{rng.randrange(9000)}.html">{text[:20]}</a>'
+        target = f"../topic{rng.randrange(900)}/page{rng.randrange(9000)}.html"
+        link = f'<a class="ref internal" href="{target}">{text[:20]}</a>'
         parts.append(f'<div class="section"><h3>{text[:30]}</h3>\n<p>{text} {link}</p></div>\n')
     return (
         f"<!DOCTYPE html><html><head><meta charset=utf-8><title>Page {number}</title></head>\n"
