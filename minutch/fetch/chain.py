@@ -226,7 +226,7 @@ class ChainRunner:
         if self.settings.publish:
             self.handover.publish("END", item.url, {"status": output.status.name})
         content = output.content if end.keeps_content else None
-        page = self.recorder.page(
+        page = await self.recorder.fetched(
             chain.frame, item.url, item.datum, content, output.status, end.fetch_status, now
         )  # fmt: skip
         if end.failed:

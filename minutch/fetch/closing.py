@@ -157,18 +157,14 @@ def _write_part(fresh: Path, folder: str, sorter: _Sorter, values: _Logs, stored
     compression = compression_of(folder, conf)
     path = fresh / folder / part_name(0)
     kind = MapFileWriter if layout.map_file else SequenceFileWriter
-    as_stored = compression == RECORD and stored == DEFAULT_CODEC and layout.map_file
-    decompress = codec(stored).decompress if stored else bytes
+    as_stored = compression == RECORD and stored == DEFAULT_CODEC
+    decompress = codec(stored).decompress if stored and not as_stored else bytes
     with kind(path, TEXT, layout.value_class, compression=compression) as writer:
         for row in sorter.sorted():
             data = values.value(row)
-            if not layout.map_file:
-                for key, value in unpack_records(data):
-                    writer.append_raw(text_key(key), value)
-            elif as_stored:
-                writer.append_raw(text_key(row[0]), data, compressed=True)
-            else:
-                writer.append_raw(text_key(row[0]), decompress(data))
+            records = [(row[0], data)] if layout.map_file else unpack_records(data)
+            for key, value in records:
+                writer.append_raw(text_key(key), decompress(value), compressed=as_stored)
 
 
 def stored_codec(conf: Configuration) -> str:

@@ -13,7 +13,7 @@ kernel keeps through a SIGKILL; `sync` brings it through a power cut. A torn fra
 is opened again; anything else that is wrong is an error, since it can't come from a kill.
 
 An entry of part CRAWL_PARSE holds all records of one parsed page, which stay together and in order in crawl_parse:
-(u32 length, URL in UTF-8, u32 length, CrawlDatum)*. Its key is the page's URL.
+(u32 length, URL in UTF-8, u32 length, CrawlDatum compressed by the codec)*. Its key is the page's URL.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Frame:
 
 
 def pack_records(records: Iterable[tuple[str, bytes]]) -> bytes:
-    """The value of a CRAWL_PARSE entry."""
+    """The value of a CRAWL_PARSE entry; the records' values went through the log's codec already."""
     pieces: list[bytes] = []
     for url, value in records:
         key = encode_text(url)

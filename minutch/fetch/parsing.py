@@ -6,13 +6,16 @@ follows links by fetcher.follow.outlinks.*: the first few of a page (in the orde
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
 from minutch.conf import Configuration
+from minutch.errors import MinutchError
 from minutch.fetch.chain import Chain
+from minutch.fetch.closing import stored_codec
 from minutch.fetch.hosts import QueueKey
-from minutch.fetch.log import Part, pack_records
+from minutch.fetch.log import Part, compressor, pack_records
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import ParsedPage
 from minutch.fetch.settings import FollowSettings
@@ -20,39 +23,92 @@ from minutch.fetch.stats import FetchStats
 from minutch.formats.javahash import hash_map_order, string_hash
 from minutch.parse.output import PageOutput
 from minutch.parse.page import PageParser
+from minutch.plugin.points import ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
 from minutch.records.parsetext import ParseText
 from minutch.urls.parts import host_of
 
-_LOAD_FACTOR: Final = 0.75
+BATCH: Final = 48
+"""Pages parsed together at most."""
+BATCH_SECONDS: Final = 0.02
+"""How long a page waits for others."""
+_REMEMBERED: Final = 4096
 
 
 class FetchParser:
-    """Parses pages as they are fetched."""
+    """Parses pages as they are fetched, a few at a time: their links are normalized and filtered together."""
 
     def __init__(self, conf: Configuration, segment_name: str) -> None:
         self._parser = PageParser(conf, segment_name)
+        self._compress = compressor(stored_codec(conf)) or bytes
+        self._waiting: list[tuple[Content, CrawlDatum, asyncio.Future[ParsedPage]]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._packed: dict[tuple[float, ...], bytes] = {}
 
-    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+    async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
         """The records of a page that was fetched at `datum.fetch_time`."""
-        result = self._parser.parse_fetched(content, datum.fetch_time)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[ParsedPage] = loop.create_future()
+        self._waiting.append((content, datum, future))
+        if len(self._waiting) >= BATCH:
+            self._run()
+        elif self._timer is None:
+            self._timer = loop.call_later(BATCH_SECONDS, self._run)
+        return await future
+
+    def _run(self) -> None:
+        """Parse what waits."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, []
+        results = [self._read(content, future) for content, _, future in waiting]
+        self._parser.prepare_fetched(results)
+        for (content, datum, future), result in zip(waiting, results, strict=True):
+            if not future.done():
+                try:
+                    future.set_result(self._page(content, datum, result))
+                except MinutchError as exc:
+                    future.set_exception(exc)
+
+    def _read(self, content: Content, future: asyncio.Future[ParsedPage]) -> ParseResult | None:
+        try:
+            return self._parser.read_fetched(content)
+        except MinutchError as exc:
+            if not future.done():
+                future.set_exception(exc)
+            return None
+
+    def _page(self, content: Content, datum: CrawlDatum, read: ParseResult | None) -> ParsedPage:
+        result = self._parser.fetched_records(content, read, datum.fetch_time)
         page = ParsedPage(signature=result.signature, failed=result.failed and not result.outputs)
         for output in result.outputs:
-            page.entries += _entries(output)
+            page.entries += self._entries(output)
             page.outlinks.append((output.url, [link.to_url for link in output.data.outlinks]))
             page.events.append((output.url, _event(output, datum)))
             if output.url == content.url:
                 page.status = output.data.status
         return page
 
+    def _entries(self, output: PageOutput) -> list[tuple[Part, str, bytes]]:
+        crawl = pack_records((url, self._pack(datum)) for url, datum in output.crawl)
+        entries = [(Part.CRAWL_PARSE, output.url, crawl), (Part.PARSE_DATA, output.url, output.data.to_bytes())]
+        if output.text is not None:
+            entries.append((Part.PARSE_TEXT, output.url, ParseText(output.text).to_bytes()))
+        return entries
 
-def _entries(output: PageOutput) -> list[tuple[Part, str, bytes]]:
-    crawl = pack_records((url, datum.to_bytes()) for url, datum in output.crawl)
-    entries = [(Part.CRAWL_PARSE, output.url, crawl), (Part.PARSE_DATA, output.url, output.data.to_bytes())]
-    if output.text is not None:
-        entries.append((Part.PARSE_TEXT, output.url, ParseText(output.text).to_bytes()))
-    return entries
+    def _pack(self, datum: CrawlDatum) -> bytes:
+        """A datum's value as the log keeps it; most links of a page have equal ones, which are made once."""
+        if datum.metadata or datum.signature:
+            return self._compress(datum.to_bytes())
+        fields = (datum.status, datum.fetch_interval, datum.score, datum.fetch_time, datum.modified_time, datum.retries)
+        packed = self._packed.get(fields)
+        if packed is None:
+            if len(self._packed) >= _REMEMBERED:
+                self._packed.clear()
+            packed = self._packed[fields] = self._compress(datum.to_bytes())
+        return packed
 
 
 def _event(output: PageOutput, datum: CrawlDatum) -> dict[str, object]:

@@ -54,7 +54,7 @@ class ParsedPage:
 class PageParser(Protocol):
     """Parses a page while it is fetched (fetcher.parse=true)."""
 
-    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+    async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
         """The page's records; without a status if nothing could parse it."""
 
 
@@ -103,22 +103,54 @@ class Recorder:
         protocol_status: ProtocolStatus | None,
         fetch_status: int,
         now: int,
+    ) -> None:
+        """Record one URL that is not parsed; changes `datum` as Nutch does."""
+        self._begin(url, datum, content, protocol_status, fetch_status, now)
+        if content is not None and fetch_status == status.STATUS_FETCH_SUCCESS and self._settings.signature:
+            datum.signature = self._signature(content)
+        self._end(frame, url, datum, content)
+
+    async def fetched(
+        self,
+        frame: Frame,
+        url: str,
+        datum: CrawlDatum,
+        content: Content | None,
+        protocol_status: ProtocolStatus,
+        fetch_status: int,
+        now: int,
     ) -> ParsedPage | None:
-        """Record one URL; changes `datum` as Nutch does. Returns what parsing found, if the page was parsed."""
+        """Record what a request gave. Returns what parsing found, if pages are parsed and this is one."""
+        if self._parser is None or content is None or fetch_status != status.STATUS_FETCH_SUCCESS:
+            self.page(frame, url, datum, content, protocol_status, fetch_status, now)
+            return None
+        self._begin(url, datum, content, protocol_status, fetch_status, now)
+        parsed = await self._parser.parse(url, content, datum)
+        if parsed.signature is not None:
+            datum.signature = parsed.signature
+        if parsed.failed:
+            datum.status = status.STATUS_PARSE_FAILED
+        self._end(frame, url, datum, content)
+        for part, key, value in parsed.entries:
+            frame.add(part, key, value)
+        return parsed
+
+    def _begin(
+        self,
+        url: str,
+        datum: CrawlDatum,
+        content: Content | None,
+        protocol_status: ProtocolStatus | None,
+        fetch_status: int,
+        now: int,
+    ) -> None:
+        """What datum and content carry into a parse."""
         datum.status = fetch_status
         datum.fetch_time = now
         if protocol_status is not None:
             datum.metadata[PROTO_STATUS] = protocol_status
-        parsed = None if content is None else self._prepare(url, datum, content, fetch_status)
-        frame.add(Part.FETCH, url, datum.to_bytes())
-        if content is not None and self._settings.store_content:
-            frame.add(Part.CONTENT, url, content.to_bytes())
-        if parsed is not None:
-            for part, key, value in parsed.entries:
-                frame.add(part, key, value)
-        return parsed
-
-    def _prepare(self, url: str, datum: CrawlDatum, content: Content, fetch_status: int) -> ParsedPage | None:
+        if content is None:
+            return
         content_type = self._content_type(content.content_type, content.url, content.content)
         content.content_type = content_type or ""
         if content_type is not None:
@@ -128,17 +160,14 @@ class Recorder:
             self._scoring.pass_score_before_parsing(url, datum, content)
         except MinutchError as exc:
             log.warning("can't pass the score of %s on: %s", url, exc)
-        parsed = None
-        if fetch_status == status.STATUS_FETCH_SUCCESS and self._parser is not None:
-            parsed = self._parser.parse(url, content, datum)
-            if parsed.signature is not None:
-                datum.signature = parsed.signature
-            if parsed.failed:
-                datum.status = fetch_status = status.STATUS_PARSE_FAILED
-        elif fetch_status == status.STATUS_FETCH_SUCCESS and self._settings.signature:
-            datum.signature = self._signature(content)
-        content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
-        return parsed
+
+    def _end(self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None) -> None:
+        """Write datum and content down."""
+        frame.add(Part.FETCH, url, datum.to_bytes())
+        if content is not None:
+            content.metadata.add(FETCH_STATUS_KEY, str(datum.status))
+            if self._settings.store_content:
+                frame.add(Part.CONTENT, url, content.to_bytes())
 
     def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:
         """Record a redirect's target that is left for a later round."""

@@ -12,7 +12,7 @@ from minutch.errors import FormatError, StoreError
 from minutch.fetch import closing
 from minutch.fetch.closing import close_segment, stored_codec
 from minutch.fetch.ledger import Outcome
-from minutch.fetch.log import FetchLog, Frame, Part, pack_records
+from minutch.fetch.log import FetchLog, Frame, Part, compressor, pack_records
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
@@ -66,16 +66,19 @@ def test_equal_keys_stay_in_order(tmp_path: Path) -> None:
     assert [d.fetch_interval for d in segment.get("crawl_fetch", "http://a/")] == [0, 1, 2, 3, 4]  # type: ignore[attr-defined]
 
 
-def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compression", ["RECORD", "BLOCK", "NONE"])
+def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compression: str) -> None:
+    conf = CONF.with_values({COMPRESS_TYPE_PROPERTY: compression})
     frames = []
     for url in ("http://b/", "http://a/"):
         frame = Frame(Outcome.FETCHED, [url])
         frame.add(Part.FETCH, url, CrawlDatum(STATUS_FETCH_SUCCESS).to_bytes())
-        links = [(f"http://z/{n}", CrawlDatum(STATUS_LINKED, n).to_bytes()) for n in (2, 1)]
-        frame.add(Part.CRAWL_PARSE, url, pack_records([(url, CrawlDatum(65).to_bytes()), *links]))
+        compress = compressor(stored_codec(conf)) or bytes
+        links = [(f"http://z/{n}", compress(CrawlDatum(STATUS_LINKED, n).to_bytes())) for n in (2, 1)]
+        frame.add(Part.CRAWL_PARSE, url, pack_records([(url, compress(CrawlDatum(65).to_bytes())), *links]))
         frames.append(frame)
-    segment, logs = segment_with_logs(tmp_path, CONF, frames)
-    close_segment(segment, logs, (Part.FETCH, Part.CRAWL_PARSE), CONF)
+    segment, logs = segment_with_logs(tmp_path, conf, frames)
+    close_segment(segment, logs, (Part.FETCH, Part.CRAWL_PARSE), conf)
     assert [url for url, _ in segment.records("crawl_parse")] == [
         "http://a/",
         "http://z/2",

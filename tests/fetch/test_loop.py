@@ -484,7 +484,7 @@ class Refreshing:
     def __init__(self, seconds: str) -> None:
         self.status = ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://b/next", seconds])
 
-    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+    async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
         return ParsedPage(status=self.status if "//a/" in url else ParseStatus(SUCCESS))
 
 
@@ -500,7 +500,7 @@ async def test_links_are_followed_in_the_same_fetch(bench: Bench) -> None:
         return [FetchItem(f"http://a/d{depth}", CrawlDatum(), "a", None, depth)] if depth <= 2 else []
 
     class Plain:
-        def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+        async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
             return ParsedPage(status=ParseStatus(SUCCESS))
 
     found = await bench.fetch(Web(), ["http://a/0"], QUICK, parser=Plain(), hooks=Hooks(parsed=links))

@@ -129,7 +129,7 @@ class Parser:
     def __init__(self, page: ParsedPage) -> None:
         self.page = page
 
-    def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+    async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
         return self.page
 
 
@@ -144,11 +144,12 @@ def recorder(settings: FetchSettings = SETTINGS, parser: PageParser | None = Non
     )
 
 
-def record(
+async def record(
     made: Recorder, content: Content | None, fetch_status: int = status.STATUS_FETCH_SUCCESS
 ) -> tuple[CrawlDatum, Content | None]:
     frame = Frame(Outcome.FETCHED)
-    made.page(frame, "http://a/", CrawlDatum(score=1.5), content, ProtocolStatus(codes.SUCCESS), fetch_status, NOW)
+    success = ProtocolStatus(codes.SUCCESS)
+    await made.fetched(frame, "http://a/", CrawlDatum(score=1.5), content, success, fetch_status, NOW)
     values = {entry.part: entry.value for entry in frame.entries}
     stored = Content.from_bytes(values[Part.CONTENT]) if Part.CONTENT in values else None
     return CrawlDatum.from_bytes(values[Part.FETCH]), stored
@@ -158,8 +159,8 @@ def html() -> Content:
     return Content("http://a/", "http://a/", b"<p>", "text/html", Metadata())
 
 
-def test_a_page_leaves_datum_and_content() -> None:
-    datum, content = record(recorder(), html())
+async def test_a_page_leaves_datum_and_content() -> None:
+    datum, content = await record(recorder(), html())
     assert datum.status == status.STATUS_FETCH_SUCCESS and datum.fetch_time == NOW and datum.signature is None
     assert {str(k): str(v) for k, v in datum.metadata.items()} == {
         "_pst_": "success(1), lastModified=0",
@@ -173,38 +174,38 @@ def test_a_page_leaves_datum_and_content() -> None:
     }
 
 
-def test_content_is_left_out_if_not_wanted() -> None:
-    datum, content = record(recorder(replace(SETTINGS, store_content=False)), html())
+async def test_content_is_left_out_if_not_wanted() -> None:
+    datum, content = await record(recorder(replace(SETTINGS, store_content=False)), html())
     assert content is None
     assert datum.metadata.get_text("Content-Type") == "text/html"
 
 
-def test_an_unknown_type_stays_out_of_the_datum() -> None:
+async def test_an_unknown_type_stays_out_of_the_datum() -> None:
     page = html()
     page.content_type = ""
-    datum, _ = record(recorder(), page)
+    datum, _ = await record(recorder(), page)
     assert datum.metadata.get_text("Content-Type") is None
 
 
-def test_signature_without_parsing() -> None:
+async def test_signature_without_parsing() -> None:
     made = recorder(replace(SETTINGS, signature=True))
-    assert record(made, html())[0].signature == b"S" * 16
-    assert record(made, html(), status.STATUS_FETCH_REDIR_TEMP)[0].signature is None
+    assert (await record(made, html()))[0].signature == b"S" * 16
+    assert (await record(made, html(), status.STATUS_FETCH_REDIR_TEMP))[0].signature is None
 
 
-def test_parsed_pages_have_their_own_signature_and_records() -> None:
+async def test_parsed_pages_have_their_own_signature_and_records() -> None:
     page = ParsedPage([(Part.PARSE_TEXT, "http://a/", b"text")], ParseStatus(SUCCESS), b"P" * 16)
     frame = Frame(Outcome.FETCHED)
     datum = CrawlDatum()
-    found = recorder(parser=Parser(page)).page(
-        frame, "http://a/", datum, html(), None, status.STATUS_FETCH_SUCCESS, NOW
+    found = await recorder(parser=Parser(page)).fetched(
+        frame, "http://a/", datum, html(), ProtocolStatus(codes.SUCCESS), status.STATUS_FETCH_SUCCESS, NOW
     )
     assert found is page and datum.signature == b"P" * 16
     assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, Part.PARSE_TEXT]
 
 
-def test_failed_parse() -> None:
-    datum, content = record(recorder(parser=Parser(ParsedPage(signature=b"E" * 16, failed=True))), html())
+async def test_failed_parse() -> None:
+    datum, content = await record(recorder(parser=Parser(ParsedPage(signature=b"E" * 16, failed=True))), html())
     assert datum.signature == b"E" * 16
     assert datum.status == status.STATUS_PARSE_FAILED
     assert content is not None and content.metadata["_fst_"] == [str(status.STATUS_PARSE_FAILED)]
