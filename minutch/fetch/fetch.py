@@ -109,7 +109,7 @@ def fetch(
     shutil.rmtree(work)
     _report(ledger, stats)
     counters = ledger.counters()
-    if stats.events[INTERRUPTED]:
+    if job.interrupted:
         counters.add(INTERRUPTED)
     return counters
 
@@ -125,6 +125,7 @@ class _Job:
     settings: FetchSettings
     clock: Clock
     resumed: Resumed
+    interrupted: bool = False
 
     def session(self, share: Share, hooks: Hooks, state: FetchState, total: int | None) -> FetchSession:
         """One process's share of the fetch."""
@@ -168,7 +169,7 @@ def _state_of(conf: Configuration) -> FetchState:
 def _run_alone(job: _Job, display: Display, left: int) -> tuple[Ledger, FetchStats]:
     with _state_of(job.conf) as state:
         session = job.session(Share(), Hooks(tick=display.tick), state, left)
-        asyncio.run(_run_with_signals(session))
+        asyncio.run(_run_with_signals(job, session))
     return session.loop.ledger, session.loop.stats
 
 
@@ -177,13 +178,13 @@ def _run_together(job: _Job, display: Display, left: int) -> tuple[Ledger, Fetch
         return job.session(share, hooks, _state_of(job.conf), None)
 
     processes = FetchProcesses(job.settings.processes, make, display.tick, left)
-    with _signals(processes.stop, processes.kill):
+    with _signals(job, processes.stop, processes.kill):
         processes.run()
     return processes.ledger, processes.stats
 
 
 @contextmanager
-def _signals(stop: Callable[[], None], kill: Callable[[], None]) -> Iterator[None]:
+def _signals(job: _Job, stop: Callable[[], None], kill: Callable[[], None]) -> Iterator[None]:
     """The first SIGINT or SIGTERM calls `stop`, the second `kill` and raises Interrupted."""
     seen = 0
 
@@ -191,6 +192,7 @@ def _signals(stop: Callable[[], None], kill: Callable[[], None]) -> Iterator[Non
         nonlocal seen
         seen += 1
         if seen == 1:
+            job.interrupted = True
             log.warning(FINISHING)
             stop()
         else:
@@ -206,7 +208,7 @@ def _signals(stop: Callable[[], None], kill: Callable[[], None]) -> Iterator[Non
             signal.signal(number, handler)
 
 
-async def _run_with_signals(session: FetchSession) -> None:
+async def _run_with_signals(job: _Job, session: FetchSession) -> None:
     """Run; the first signal ends the fetch in order, the second at once."""
     main = asyncio.ensure_future(session.run())
     running = asyncio.get_running_loop()
@@ -216,6 +218,7 @@ async def _run_with_signals(session: FetchSession) -> None:
         nonlocal seen
         seen += 1
         if seen == 1:
+            job.interrupted = True
             log.warning(FINISHING)
             session.loop.stop()
         else:
