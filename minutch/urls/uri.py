@@ -173,21 +173,19 @@ def normalize_path(path: str) -> str:
     segments = [segment for segment in path.split("/") if segment]
     if not segments:
         return "/" if path.startswith("/") else ""
-    kept: list[str] = []
-    for segment in segments:
-        if segment == ".":
-            continue
-        if segment == ".." and kept and kept[-1] != "..":
+    kept: list[tuple[int, str]] = []
+    for index, segment in enumerate(segments):
+        if segment == ".." and kept and kept[-1][1] != "..":
             kept.pop()
-        else:
-            kept.append(segment)
-    directory = path.endswith("/") or segments[-1] in (".", "..")
+        elif segment != ".":
+            kept.append((index, segment))
+    names = [segment for _, segment in kept]
+    if kept and (path.endswith("/") or kept[-1][0] != len(segments) - 1):
+        names.append("")
     root = "/" if path.startswith("/") else ""
-    if (directory and kept and kept[-1] != "..") or (path.endswith("/") and kept):
-        kept.append("")
-    if not root and kept and ":" in kept[0]:
-        kept.insert(0, ".")
-    return root + "/".join(kept)
+    if not root and names and ":" in names[0]:
+        names.insert(0, ".")
+    return root + "/".join(names)
 
 
 def quote(text: str, allowed: str) -> str:
