@@ -44,7 +44,9 @@ def make_segment(folder: Path, count: int, hosts: int, port: int) -> Segment:
     """A fetch list of `count` URLs over `hosts` addresses, in no order."""
     segment = Segment(folder / "segments" / "20260101000000")
     shutil.rmtree(folder / ".fetchstate", ignore_errors=True)
-    urls = [f"http://127.0.{1 + n % hosts // 200}.{1 + n % hosts % 200}:{port}/{n}" for n in range(count)]
+    urls = [
+        f"http://127.0.{1 + n % hosts // 200}.{1 + n % hosts % 200}:{port}/docs/{n}/page.html" for n in range(count)
+    ]
     random.Random(2).shuffle(urls)
     with part_writer(segment.path, CRAWL_GENERATE, 0, Configuration()) as append:
         for url in urls:

@@ -1,4 +1,4 @@
-"""Serves pages on loopback as fast as Python can: /<n> is page n of a folder, on every address of 127.0.0.0/8.
+"""Serves pages on every loopback address as fast as Python can: /docs/<n>/page.html is page n of a folder.
 
     python -m tests.benchmarks.pageserver FOLDER PORT
 
@@ -29,9 +29,9 @@ class Pages(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         for request in data.split(b"\r\n\r\n")[:-1]:
-            target = request[5 : request.find(b" ", 5)].split(b"?")[0]
-            number = int(target) if target.isdigit() else -1
-            answer = self.answers[number % len(self.answers)] if number >= 0 else MISSING
+            path = request.split(b" ", 2)[1].split(b"/")
+            found = len(path) == 4 and path[2].isdigit()
+            answer = self.answers[int(path[2]) % len(self.answers)] if found else MISSING
             self.transport.write(answer)  # type: ignore[attr-defined]
 
 
