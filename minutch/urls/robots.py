@@ -201,11 +201,11 @@ def _is_named(name: str, agents: Collection[str]) -> bool:
 
 
 def _sitemaps(values: Iterable[str], base: str) -> Iterable[str]:
-    """Absolute URLs with a host; what is no URL is left out."""
+    """Absolute URLs with a host; what is no URL is left out. A quirk: an empty value is the file's folder."""
     for value in values:
         try:
             parse_uri(value)
-            url = parse(value, parse(base) if base else None)
+            url = parse(value or ".", parse(base) if base else None)
         except UrlError:
             continue
         if url.host:

@@ -55,12 +55,12 @@ class Group:
 
     agents: list[str] = field(default_factory=list)
     rules: list[tuple[str, bool]] = field(default_factory=list)
-    delays: list[tuple[int, int]] = field(default_factory=list)
+    delays: list[tuple[int, int | None]] = field(default_factory=list)
     signals: dict[str, str] = field(default_factory=dict)
     closed: bool = False
 
     def delay_for(self, index: int) -> int | None:
-        """The first delay that was set behind the agent at `index`."""
+        """What the first Crawl-delay behind the agent at `index` says; None if that is nothing."""
         return next((delay for count, delay in self.delays if count > index), None)
 
 
@@ -132,9 +132,7 @@ def _add_disallow(group: Group, path: str) -> None:
 
 
 def _add_delay(group: Group, value: str) -> None:
-    delay = _milliseconds(value)
-    if delay is not None:
-        group.delays.append((len(group.agents), delay))
+    group.delays.append((len(group.agents), _milliseconds(value)))
 
 
 def _milliseconds(text: str) -> int | None:
