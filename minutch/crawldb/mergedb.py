@@ -1,7 +1,8 @@
 """mergedb: make one CrawlDb of several.
 
 Of a URL that is in more than one, the entry that was fetched last stays (of never fetched ones that with the later
-fetch time; of equals the first). Metadata of all its entries is merged, the newer entry's values over the older's.
+fetch time; of equals the first). Metadata of all its entries is merged: an entry newer than those before it lays its
+values over theirs, any other puts its values under them. So among the older entries the one that comes first counts.
 Matched: org.apache.nutch.crawl.CrawlDbMerger.
 """
 
@@ -86,9 +87,12 @@ def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
 
 
 def _order_matters(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> bool:
-    """Whether some entries of a URL are equally new."""
+    """Whether some entries of a URL are equally new, or older ones may disagree about a value of the metadata."""
     last_fetch = schedule.calculate_last_fetch_time_columns(table)
-    return has_ties(table.with_columns(last_fetch=last_fetch), "last_fetch", "fetch_time")
+    if has_ties(table.with_columns(last_fetch=last_fetch), "last_fetch", "fetch_time"):
+        return True
+    described = table.filter(pl.col("metadata").is_not_null()).group_by("key").len()
+    return bool((described["len"] > 2).any())  # noqa: PLR2004 - the newest and two others
 
 
 def merge(frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule) -> tuple[pl.DataFrame, Counters]:

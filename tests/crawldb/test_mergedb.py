@@ -45,6 +45,12 @@ def test_metadata_is_merged_newer_over_older(tmp_path: Path) -> None:
     assert found.metadata == metadata(a="new", b="old", c="new", d="mid")
 
 
+def test_of_older_entries_the_first_that_hadoop_hands_on_counts(tmp_path: Path) -> None:
+    """Three maps of one entry each: the heap takes the smallest output first, then the last, as Nutch does."""
+    entries = [fetched(9, a="newest"), fetched(5, b="5", c="a longer value"), fetched(7, b="7")]
+    assert merge(tmp_path, *entries).metadata == metadata(a="newest", b="7", c="a longer value")
+
+
 def test_an_entry_from_before_1970_is_not_lost(tmp_path: Path) -> None:
     assert merge(tmp_path, CrawlDatum(STATUS_DB_FETCHED, 3600, 1.0, 5)).status == STATUS_DB_FETCHED
 
