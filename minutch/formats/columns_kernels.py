@@ -12,12 +12,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_native import Array, Bool, Int, call7, copy_bytes, kernel, load8, load64, string_at
+from minutch.formats.columns_native import (
+    Array,
+    Bool,
+    Int,
+    call7,
+    copy_bytes,
+    inlined,
+    kernel,
+    load8,
+    load64,
+    string_at,
+)
 
 MARKER_SIZE = 20
 
 
-@kernel
+@inlined
 def int_at(buf: Array, at: Int) -> Int:
     """The big-endian int at `at`."""
     return np.int64(
@@ -27,7 +38,7 @@ def int_at(buf: Array, at: Int) -> Int:
     )
 
 
-@kernel
+@inlined
 def put_int(buf: Array, at: Int, value: Int) -> None:
     """Store a big-endian int."""
     buf[at] = value >> 24
@@ -48,7 +59,7 @@ def vint_size(value: Int) -> Int:
     return 4 if value <= 0xFF_FFFF else 5
 
 
-@kernel
+@inlined
 def put_vint(buf: Array, at: Int, value: Int) -> Int:
     """Store a VInt that is not negative; returns the offset after it."""
     size = vint_size(value)
@@ -120,23 +131,44 @@ def walk(
 
 
 @kernel
-def fill_views(buf: Array, at: Array, length: Array, base: Int, views: Array) -> None:
-    """Views (see columns_arrow) of strings at offsets `at` of `buf`; their buffer, number 0, begins at `base`."""
+def extent(at: Array, length: Array, least: Int) -> tuple[Int, Int, Int]:
+    """Where the strings of at least `least` bytes begin and end altogether, and how many they are."""
+    low, high, count = np.int64(0), np.int64(0), 0
+    for i in range(len(at)):
+        if length[i] >= least:
+            if count == 0 or at[i] < low:
+                low = at[i]
+            high = max(high, at[i] + length[i])
+            count += 1
+    return low, high, count
+
+
+@kernel
+def fill_views(buf: Array, at: Array, length: Array, least: Int, base: Int, views: Array, valid: Array) -> None:
+    """Views (see columns_arrow) of strings at offsets `at` of `buf`; their buffer, number 0, begins at `base`.
+
+    Strings shorter than `least` are empty; the others set their bit in the bitmap `valid`, where that has room.
+    """
     for i in range(len(at)):
         size = length[i]
         start = at[i]
-        views[i, 0] = size
-        if size > 12:
+        if size < least or size == 0:
+            views[i, 0] = views[i, 1] = views[i, 2] = views[i, 3] = 0
+        elif size > 12:
+            views[i, 0] = size
             views[i, 1] = word_at(buf, start, 4)
             views[i, 2] = 0
             views[i, 3] = np.uint32(start - base)
         else:
+            views[i, 0] = size
             views[i, 1] = word_at(buf, start, size)
             views[i, 2] = word_at(buf, start + 4, size - 4)
             views[i, 3] = word_at(buf, start + 8, size - 8)
+        if size >= least and len(valid):
+            valid[i >> 3] |= np.uint8(1 << (i & 7))
 
 
-@kernel
+@inlined
 def word_at(buf: Array, at: Int, size: Int) -> Int:
     """Up to `size` bytes, at most 4, as a little-endian word, padded with zeros."""
     word = np.uint32(0)

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from minutch.formats import columns_kernels as kernels
@@ -130,20 +129,19 @@ def _join(blocks: list[Batch]) -> Batch | None:
     )
 
 
-def string_column(
-    name: str, buffer: Bytes, at: Offsets, length: Lengths, *, absent: npt.NDArray[np.bool_] | None = None
-) -> pl.Series:
-    """A Binary column over strings in `buffer`, not copied; null where `absent`. Offsets may span 4 GiB at most."""
-    valid = None
-    if absent is not None:
-        if absent.all():
-            return pl.Series(name, [None], dtype=pl.Binary).new_from_index(0, len(at))
-        length = np.where(absent, 0, length)
-        valid = np.packbits(~absent, bitorder="little")
-    base, end = (int(at.min()), int((at + length).max())) if len(at) else (0, 0)
+def string_column(name: str, buffer: Bytes, at: Offsets, length: Lengths, *, least: int | None = None) -> pl.Series:
+    """A Binary column over strings in `buffer`, not copied. Their offsets may span 4 GiB at most.
+
+    With `least`, strings shorter than that (down to length -1) are null.
+    """
+    shortest = 0 if least is None else least
+    base, end, present = kernels.extent(at, length, shortest)
+    if least is not None and not present:
+        return pl.Series(name, [None], dtype=pl.Binary).new_from_index(0, len(at))
     views = np.empty((len(at), 4), np.int32)
-    kernels.fill_views(buffer, at, length, base, views)
-    return to_series(name, views, [buffer[base:end]], valid)
+    valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
+    kernels.fill_views(buffer, at, length, shortest, base, views, valid)
+    return to_series(name, views, [buffer[base:end]], valid if len(valid) else None)
 
 
 READERS: dict[str, Callable[[Bytes, Span, bytes], Batch | None]] = {

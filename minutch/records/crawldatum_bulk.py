@@ -44,8 +44,8 @@ def decode(batch: Batch) -> pl.DataFrame | None:
         return None
     columns = [string_column("key", batch.keys, batch.key_at, batch.key_len)]
     columns += [pl.Series(name, column) for name, column in numbers.items()]
-    columns.append(string_column("signature", batch.values, *signature, absent=signature[1] == 0))
-    columns.append(string_column("metadata", batch.values, *metadata, absent=metadata[1] == 0))
+    columns.append(string_column("signature", batch.values, *signature, least=1))
+    columns.append(string_column("metadata", batch.values, *metadata, least=1))
     return pl.DataFrame(columns)
 
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.formats.columns_kernels import int_at, put_int
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, kernel, string_at
+from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, string_at
 
 FIXED_SIZE = 28
 
 
-@kernel
+@inlined
 def long_at(buf: Array, at: Int) -> Int:
     """The big-endian long at `at`."""
     return int_at(buf, at) << 32 | int_at(buf, at + 4) & 0xFFFF_FFFF
 
 
-@kernel
+@inlined
 def put_long(buf: Array, at: Int, value: Int) -> None:
     """Store a big-endian long."""
     put_int(buf, at, value >> 32)

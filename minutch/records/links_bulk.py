@@ -33,9 +33,9 @@ def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame | None:
     key, (url, anchor, metadata) = links
     columns = [
         key,
-        string_column("from_url", batch.values, *url, absent=url[1] < 0),
-        string_column("anchor", batch.values, *anchor, absent=anchor[1] < 0),
-        string_column("metadata", batch.values, *metadata, absent=metadata[1] == 0),
+        string_column("from_url", batch.values, *url, least=0),
+        string_column("anchor", batch.values, *anchor, least=0),
+        string_column("metadata", batch.values, *metadata, least=1),
     ]
     return pl.DataFrame(columns)
 

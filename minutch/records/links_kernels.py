@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.formats.columns_kernels import int_at, put_int, put_vint, vint_at, vint_size
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, kernel, string_at
+from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, string_at
 
 PARSE_DATA_VERSION = 5
 PARSE_STATUS_VERSION = 2
@@ -17,7 +17,7 @@ TEXT_ID, FLOAT_ID, INT_ID, LONG_ID = 0x8C, 0x84, 0x85, 0x86
 """The classes that a MapWritable's entries may have for a kernel to pass over them."""
 
 
-@kernel
+@inlined
 def skip_text(buf: Array, at: Int, end: Int) -> Int:
     """The offset after the Text at `at`; -1 if it is not inside."""
     size, at = vint_at(buf, at, end)

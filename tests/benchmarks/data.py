@@ -124,7 +124,7 @@ def _signatures(numbers: Numbers, total: int, present: npt.NDArray[np.bool_]) ->
     source = np.where(shared, _mix(numbers, 12) % np.uint64(total // 50 + 1), numbers + np.uint64(1 << 40))
     data = np.stack([_mix(source, 13), _mix(source, 14)], axis=1).view(np.uint8).ravel()
     at = np.arange(0, len(data), 16)
-    return string_column("signature", data, at, np.full(len(at), 16, np.int32), absent=~present)
+    return string_column("signature", data, at, np.where(present, 16, 0).astype(np.int32), least=1)
 
 
 def crawldb_rows(first: int, count: int, total: int) -> pl.DataFrame:

@@ -57,8 +57,8 @@ def test_chunks_slices_and_nulls() -> None:
 def test_absent_strings_are_null() -> None:
     buffer = np.frombuffer(b"abcdef", np.uint8)
     at, length = np.array([0, 1, 2], np.int64), np.array([1, -1, 3], np.int32)
-    assert string_column("n", buffer, at, length, absent=length < 0).to_list() == [b"a", None, b"cde"]
-    everything = string_column("n", buffer, at, length, absent=np.ones(3, np.bool_))
+    assert string_column("n", buffer, at, length, least=0).to_list() == [b"a", None, b"cde"]
+    everything = string_column("n", buffer, at, length, least=4)
     assert everything.to_list() == [None, None, None] and everything.dtype == pl.Binary
 
 
