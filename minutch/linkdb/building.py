@@ -14,8 +14,9 @@ from minutch.job import Counters
 from minutch.linkdb.linkrules import UrlChain
 from minutch.linkdb.mapreduce import merge, passed
 from minutch.linkdb.store import LAYOUT_PROPERTY, LinkDb
+from minutch.linkdb.values import LINKS_SCHEMA
 from minutch.records.links import LAYOUT_METADATA, LAYOUTS
-from minutch.tables.frame import INLINKS_SCHEMA, concat
+from minutch.tables.frame import INLINKS_SCHEMA, concat, empty
 from minutch.tables.parallel import for_each, memory_budget
 from minutch.tables.shuffle import Shuffle
 
@@ -59,10 +60,10 @@ def stored_parts(db: LinkDb) -> list[pl.DataFrame]:
 @contextmanager
 def stored(db: LinkDb, parts: int, chain: UrlChain, conf: Configuration, counters: Counters) -> Iterator[Shuffle]:
     """The links of a LinkDb (of none, if it does not exist) past `chain`, by partition and key."""
-    with Shuffle(parts, INLINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=db.path) as shuffle:
+    with Shuffle(parts, LINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=db.path) as shuffle:
         for part in range(len(db.parts())):
             for table in db.scan_part(part):
-                present = table.filter(pl.col("from_url").is_not_null())
+                present = table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names())
                 shuffle.add(chain.apply(present, counters))
         yield shuffle
 
@@ -77,7 +78,7 @@ def merge_parts(
 
 def write(db: LinkDb, tables: Sequence[pl.DataFrame], parts: int, layout: str, counters: Counters) -> None:
     """Replace `db` (whose lock the caller holds) by a LinkDb of these partitions."""
-    nothing = pl.DataFrame(schema=INLINKS_SCHEMA)
+    nothing = empty(LINKS_SCHEMA)
     write_streams(db, lambda part: [tables[part] if part < len(tables) else nothing], parts, layout, counters)
 
 
@@ -91,7 +92,7 @@ def write_streams(
             pages = links = 0
             with db.part_writer(directory, part, layout) as writer:
                 for table in stream(part):
-                    writer.write(table)
+                    writer.write(table.with_columns(metadata=pl.lit(None, pl.Binary)))
                     pages += int(table["key"].ne_missing(table["key"].shift()).sum())
                     links += len(table)
             return pages, links

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from minutch.formats.columns_arrow import from_series
 from minutch.linkdb.javaset import link_hashes
 from minutch.linkdb.store import LinkDb
-from minutch.tables.frame import INLINKS_SCHEMA, concat
+from minutch.linkdb.values import LINKS_SCHEMA
+from minutch.tables.frame import concat
 from minutch.tables.merge import aligned
 from minutch.tables.shuffle import Shuffle
 
@@ -42,7 +43,7 @@ class Gathered:
         self, parts: int, *, budget: int, spill: Path, change: Change = lambda links: links, few: int | None = None
     ) -> None:
         """`change` is what links go through on their way into the Shuffle, `few` how many stay out of it (FOLLOWED)."""
-        self.shuffle = Shuffle(parts, INLINKS_SCHEMA, budget=budget, spill=spill)
+        self.shuffle = Shuffle(parts, LINKS_SCHEMA, budget=budget, spill=spill)
         self._change = change
         self._tasks: list[list[pl.DataFrame]] | None = []
         self._rows = 0
@@ -54,7 +55,7 @@ class Gathered:
             self._tasks.append([])
 
     def add(self, table: pl.DataFrame) -> None:
-        """Take in a table of INLINKS_SCHEMA."""
+        """Take in a table of LINKS_SCHEMA."""
         self._rows += len(table)
         if self._tasks is None:
             self.shuffle.add(self._change(table))
@@ -72,7 +73,7 @@ class Gathered:
     @property
     def tasks(self) -> Sequence[pl.DataFrame] | None:
         """A table for each task; None if there were too many links."""
-        return None if self._tasks is None else [concat(task, INLINKS_SCHEMA) for task in self._tasks]
+        return None if self._tasks is None else [concat(task, LINKS_SCHEMA) for task in self._tasks]
 
     def __enter__(self) -> Self:
         self.shuffle.__enter__()
@@ -85,7 +86,7 @@ class Gathered:
 
 
 def united(sources: Sequence[Shuffle], part: int, limit: int) -> Iterator[pl.DataFrame]:
-    """The records of a partition of some Shuffles, links of the first one first; in tables of INLINKS_SCHEMA."""
+    """The records of a partition of some Shuffles, links of the first one first; in tables of LINKS_SCHEMA."""
     streams = [source.sorted(part) for source in sources if source.rows]
     for tables in aligned(*streams) if len(streams) > 1 else zip(*streams, strict=True):
         yield unite(pl.concat(tables), limit)
@@ -109,7 +110,7 @@ def unite(links: pl.DataFrame, limit: int) -> pl.DataFrame:
     starts = starts[: count + 1]
     rows, spread = np.empty(len(links), np.int64), _hashes(links, order, np.diff(starts))
     used = links_kernels.unite(order, starts, spread, *urls[:2], *anchors[:2], limit, rows)
-    return links[rows[:used]].with_columns(metadata=pl.lit(None, pl.Binary))
+    return links[rows[:used]]
 
 
 def _hashes(links: pl.DataFrame, order: NDArray[np.uint32], counts: NDArray[np.int64]) -> NDArray[np.int64]:

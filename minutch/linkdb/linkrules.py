@@ -83,7 +83,7 @@ class LinkRules:
         self._chain = chain
 
     def apply(self, outlinks: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The links that count of a table of OUTLINKS_SCHEMA, the other way round (INLINKS_SCHEMA), in their order."""
+        """The links that count of a table of OUTLINKS_SCHEMA, the other way round (LINKS_SCHEMA), in their order."""
         counters.add(READ, len(outlinks))
         if self.ignore_internal or self.ignore_external:
             outlinks = self._by_hosts(outlinks, counters)
@@ -91,7 +91,6 @@ class LinkRules:
             key="to_url",
             from_url="key",
             anchor=_cut(outlinks["anchor"], self._max_anchor),
-            metadata=pl.lit(None, pl.Binary),
         )
         return self._chain.apply(links, counters)
 

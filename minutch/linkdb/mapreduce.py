@@ -3,8 +3,8 @@
     invert    links from <page> to <URL>  →  per task: united per URL (combiner)  →  per partition: united per URL
     merge     records per task, each link and URL past `change`  →  per partition: united per URL
 
-Tables are those of `tables.frame.INLINKS_SCHEMA`, a map task each. Which links a limit lets through, and their order in
-a record, depend on Hadoop's order of equal keys, followed by `tables.hadooporder`.
+Tables are those of `values.LINKS_SCHEMA`, a map task each. Which links a limit lets through, and their order in a
+record, depend on Hadoop's order of equal keys, followed by `tables.hadooporder`.
 Matched: org.apache.nutch.crawl.LinkDb (LinkDbMapper with LinkDbMergeReducer as combiner), LinkDbMerger, LinkDbFilter.
 """
 
@@ -82,7 +82,7 @@ def passed(table: pl.DataFrame, change: Change | None) -> pl.DataFrame:
     table = _by_record(table).reread().table("record")
     if change is not None:
         table = change(table)
-    return _by_record(table).united().table("record").with_columns(metadata=pl.lit(None, pl.Binary))
+    return _by_record(table).united().table("record")
 
 
 def dumped(tables: Sequence[pl.DataFrame], parts: int) -> list[pl.DataFrame]:
@@ -91,13 +91,13 @@ def dumped(tables: Sequence[pl.DataFrame], parts: int) -> list[pl.DataFrame]:
     The column `record` tells them apart; one without links has a row with null in `from_url`.
     """
     stored = [table.with_columns(record=_runs(table["key"])) for table in tables]
-    read = [_by_record(table).reread().table("record") for table in stored]
+    read = [_by_record(table).reread().table("metadata", "record") for table in stored]
     keys = Keys.of(read, parts)
     outputs = [
         Values.records(Links(table), numbers, table["record"].to_numpy())
         for table, numbers in zip(read, keys.numbers, strict=True)
     ]
-    return [_shuffled(outputs, keys, part).reread().table("record") for part in range(parts)]
+    return [_shuffled(outputs, keys, part).reread().table("metadata", "record") for part in range(parts)]
 
 
 def _by_record(table: pl.DataFrame) -> Values:

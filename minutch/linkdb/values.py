@@ -19,9 +19,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.linkdb.javaset import iteration_order, link_hashes, table_sizes
-from minutch.tables.frame import INLINKS_SCHEMA
 
 Ints = NDArray[np.int64]
+
+LINKS_SCHEMA = pl.Schema({"key": pl.Binary(), "from_url": pl.Binary(), "anchor": pl.Binary()})
+"""Links on their way into a LinkDb: INLINKS_SCHEMA without metadata, which no job keeps."""
 
 
 class Links:
@@ -89,8 +91,8 @@ class Values:
         return sizes
 
     def table(self, *more: str) -> pl.DataFrame:
-        """The rows of all sets in order, in the columns of INLINKS_SCHEMA and `more`."""
-        return self.links.frame.select(*INLINKS_SCHEMA.names(), *more)[self.rows]
+        """The rows of all sets in order, in the columns of LINKS_SCHEMA and `more`."""
+        return self.links.frame.select(*LINKS_SCHEMA.names(), *more)[self.rows]
 
     def take(self, order: Ints) -> Values:
         """The sets at the positions `order`."""
