@@ -140,6 +140,11 @@ def run_job(command: flow.Command, args: list[str], conf: Configuration) -> int:
 
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
+    suffixes = conf.resource("effective_tld_names.dat")
+    if suffixes is not None:
+        from minutch.urls.domains import use_list
+
+        use_list(suffixes)
     module = importlib.import_module(command.module)
     context = JobContext(conf.freeze(), out=sys.stdout, err=sys.stderr, stdin=sys.stdin)
     return int(module.run(args, context))

@@ -27,6 +27,7 @@ from minutch.urls.uri import parse_uri
 
 _TOKEN = re.compile("[a-z_-]+")
 _PLAIN_URL = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(/[A-Za-z0-9/._~?=&;,:+!()'@-]*)?(?:#.*)?")
+_PLAIN_RULE = re.compile(r"[A-Za-z0-9/._~?=&;,:+!()'@*-]*\$?")
 _INDEX = re.compile(r"index\.html?$")
 
 
@@ -153,6 +154,8 @@ def normal_path(url: str) -> str:
 
 def normal_rule(path: str) -> str:
     """A rule's path as URLs are compared with it: its stars and a dollar at its end keep their meaning."""
+    if _PLAIN_RULE.fullmatch(path) is not None:
+        return path
     to_end = path.endswith("$")
     return normalize_escapes(path.removesuffix("$")).replace("$", "%24") + ("$" if to_end else "")
 
@@ -167,9 +170,10 @@ def parse_robots(content: bytes, content_type: str, agents: Collection[str], url
     if robots is None:
         return RobotRules(allow_all=True)
     groups, delays = _choose(robots, agents)
-    rules = {Rule(normal_rule(path), allow) for group in groups for path, allow in group.rules}
+    rules = {(normal_rule(path), allow) for group in groups for path, allow in group.rules}
+    ordered = sorted(rules, key=lambda rule: (-len(rule[0]), not rule[1], rule[0]))
     return RobotRules(
-        rules=tuple(sorted(rules, key=lambda rule: (-len(rule.path), not rule.allow, rule.path))),
+        rules=tuple(Rule(path, allow) for path, allow in ordered),
         crawl_delay=min(delays, default=None),
         sitemaps=tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url))),
         content_signals={name: answer for group in groups for name, answer in group.signals.items()},

@@ -96,13 +96,18 @@ def _decode(content: bytes) -> str:
 
 def _read_line(robots: RobotsFile, line: str) -> None:
     line = line[:MAX_LINE].partition("#")[0].strip(_BLANK)
-    match = _LINE.match(line)
-    if match is None:
-        return
-    key, value = _KEYS[match[1].lower()], match[2].strip(_BLANK)
+    written, colon, value = line.partition(":")
+    key = _KEYS.get(written.rstrip(" \t").lower()) if colon else None
+    if key is None:
+        match = _LINE.match(line)
+        if match is None:
+            return
+        written, value = match.groups()
+        key = _KEYS[written.lower()]
+    value = value.strip(_BLANK)
     if key == "http":
         if "sitemap" in value:
-            robots.sitemaps.append(f"{match[1].lower()}:{value}")
+            robots.sitemaps.append(f"{written.lower()}:{value}")
     elif key == "sitemap":
         robots.sitemaps.append(value)
     elif key == "user-agent":

@@ -1,6 +1,7 @@
 """robots.txt as Nutch reads it: tables/robots.jsonl and robots-rules.jsonl, every row.
 
-Deliberate difference: a negative Crawl-delay is no delay (Nutch keeps it, and then ignores it).
+Deliberate differences: a negative Crawl-delay is no delay (Nutch keeps it, and then ignores it). Not in these tables: a
+dollar in the middle of a rule is a dollar in the path, as RFC 9309 and Google have it (with Nutch it matches nothing).
 """
 
 from __future__ import annotations
