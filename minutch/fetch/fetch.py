@@ -13,8 +13,9 @@ import fcntl
 import logging
 import shutil
 import signal
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -151,35 +152,47 @@ def _fetch_all(job: _Job, err: TextIO, metrics_port: int | None) -> tuple[Ledger
     total = sum(1 for _ in fetch_list(job.files))
     left = total - job.resumed.ledger.settled
     display = Display(err)
-    with ExitStack() as stack:
-        stack.callback(display.clear)
-        if metrics_port is not None:
-            server = stack.enter_context(MetricsServer(metrics_port, lambda: display.latest))
-            log.info("Fetcher: metrics at http://127.0.0.1:%d/metrics", server.port)
-        run = _run_alone if job.settings.processes == 1 else _run_together
-        ledger, stats = run(job, display, left)
+    metrics = nullcontext() if metrics_port is None else _serve_metrics(metrics_port, display)
+    run = _run_alone if job.settings.processes == 1 else _run_together
+    try:
+        ledger, stats = run(job, display, metrics, left)
+    finally:
+        display.clear()
     ledger.generated = total
     return ledger, stats
+
+
+@contextmanager
+def _serve_metrics(port: int, display: Display) -> Iterator[None]:
+    with MetricsServer(port, lambda: display.latest) as server:
+        log.info("Fetcher: metrics at http://127.0.0.1:%d/metrics", server.port)
+        yield
 
 
 def _state_of(conf: Configuration) -> FetchState:
     return FetchState(Path(conf.get(STATE_PROPERTY, "")))
 
 
-def _run_alone(job: _Job, display: Display, left: int) -> tuple[Ledger, FetchStats]:
-    with _state_of(job.conf) as state:
+def _run_alone(
+    job: _Job, display: Display, metrics: AbstractContextManager[None], left: int
+) -> tuple[Ledger, FetchStats]:
+    with metrics, _state_of(job.conf) as state:
         session = job.session(Share(), Hooks(tick=display.tick), state, left)
         asyncio.run(_run_with_signals(job, session))
     return session.loop.ledger, session.loop.stats
 
 
-def _run_together(job: _Job, display: Display, left: int) -> tuple[Ledger, FetchStats]:
+def _run_together(
+    job: _Job, display: Display, metrics: AbstractContextManager[None], left: int
+) -> tuple[Ledger, FetchStats]:
     def make(share: Share, hooks: Hooks) -> FetchSession:
         return job.session(share, hooks, _state_of(job.conf), None)
 
     processes = FetchProcesses(job.settings.processes, make, display.tick, left)
     with _signals(job, processes.stop, processes.kill):
-        processes.run()
+        processes.start()  # before anything runs in a thread: the children are forks
+        with metrics:
+            processes.run()
     return processes.ledger, processes.stats
 
 
@@ -199,6 +212,9 @@ def _signals(job: _Job, stop: Callable[[], None], kill: Callable[[], None]) -> I
             kill()
             raise Interrupted(STOPPED)
 
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are somebody else's
+        return
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, on_signal) for number in numbers]
     try:

@@ -161,8 +161,8 @@ class FetchProcesses:
     _stops: int = 0
     _failure: str | None = None
 
-    def run(self) -> None:
-        """Start all, pass messages, collect results. Raises StoreError if a child failed or died."""
+    def start(self) -> None:
+        """Start the children."""
         context = multiprocessing.get_context("fork")
         for index in range(self.count):
             ours, theirs = context.Pipe()
@@ -171,6 +171,9 @@ class FetchProcesses:
             process.start()
             theirs.close()
             self._workers.append(_Worker(process, ours))
+
+    def run(self) -> None:
+        """Pass messages, collect results. Raises StoreError if a child failed or died."""
         try:
             self._pass_messages()
         finally:

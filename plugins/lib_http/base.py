@@ -133,7 +133,8 @@ class HttpBase(Protocol):
             return ProtocolOutput(content, _status(answer, parsed, url))
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             text = _error_text(exc, url)
-            log.debug("can't fetch %s: %s", url, text)
+            short = text.partition(":")[0] in self.settings.suppressed
+            log.debug("can't fetch %s: %s", url, text, exc_info=None if short else exc)
             return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [text]))
 
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:

@@ -523,3 +523,14 @@ async def test_a_login_form(tmp_path: Path) -> None:
 def test_a_broken_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"httpclient-auth\.xml"):
         with_file(tmp_path, text, answer())
+
+
+@pytest.mark.parametrize(("suppressed", "traced"), [("java.net.UnknownHostException", False), ("", True)])
+async def test_tracebacks_of_usual_failures_are_left_out(
+    suppressed: str, traced: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    conf = conf_for().with_values({"http.log.exceptions.suppress.stack": suppressed})
+    await get(Http(conf, {}, httpx.MockTransport(answer())), "http://bücher.example/")
+    assert "UnknownHostException" in caplog.text
+    assert ("Traceback" in caplog.text) is traced
