@@ -33,7 +33,6 @@ REASONS = {
     "address": "IPv4 and IPv6 addresses keep the form that they are written in",
     "backslash": "a backslash is a character as any other, not a slash",
     "blanks": "tabs and line ends inside a URL are not dropped: forbidden in a host, encoded in a path",
-    "control": "a control character in the authority makes the URL malformed",
     "end": "regex-normalize.xml takes an empty query away",
     "escapes": "percent-encoding is normalised: nothing encoded without need, digits in capitals, % alone is %25",
     "lenient": "hosts and ports that the standard refuses are let through: the fetcher finds out",
