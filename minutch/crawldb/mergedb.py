@@ -92,7 +92,7 @@ def _order_matters(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> bool
     if has_ties(table.with_columns(last_fetch=last_fetch), "last_fetch", "fetch_time"):
         return True
     described = table.filter(pl.col("metadata").is_not_null()).group_by("key").len()
-    return bool((described["len"] > 2).any())  # noqa: PLR2004 - the newest and two others
+    return bool((described["len"] > 2).any())
 
 
 def merge(frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule) -> tuple[pl.DataFrame, Counters]:
