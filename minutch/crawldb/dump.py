@@ -24,8 +24,8 @@ from minutch.errors import StoreError, UsageError
 from minutch.expressions import compile_expression
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import status_name
-from minutch.tables import rows
 from minutch.tables.database import part_name
+from minutch.tables.matching import matching
 
 log = logging.getLogger(__name__)
 
@@ -94,12 +94,7 @@ def _matching(regex: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
 
 def _satisfying(text: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     expression = compile_expression(text)
-
-    def select(frame: pl.DataFrame) -> pl.DataFrame:
-        found = [expression.matches(datum.variables(url)) for url, datum in rows.records(frame)]
-        return frame.filter(pl.Series(found, dtype=pl.Boolean))
-
-    return select
+    return lambda frame: frame.filter(matching(frame, expression))
 
 
 def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Selection) -> Counters:

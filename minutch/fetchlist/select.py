@@ -31,6 +31,7 @@ from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.crawldatum import status_by_name
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables import rows
+from minutch.tables.matching import matching
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ def due(
     frame = keep(frame, ~_awaits_update(frame, conditions), WAITING)
     frame = frame.with_columns(sort=_sort_values(frame, scoring))
     if conditions.expression is not None:
-        frame = keep(frame, _matches(frame, conditions.expression), EXPRESSION)
+        frame = keep(frame, matching(frame, conditions.expression), EXPRESSION)
     if conditions.status != -1:
         frame = keep(frame, frame["status"] == conditions.status, STATUS)
     if not math.isnan(conditions.min_score):
@@ -147,11 +148,6 @@ def _sort_values(frame: pl.DataFrame, scoring: ScoringFilters) -> pl.Series:
             log.warning("no sort value for %s: %s", url, exc)
             values.append(_FIRST_SORT_VALUE)
     return pl.Series("sort", values, dtype=pl.Float32)
-
-
-def _matches(frame: pl.DataFrame, expression: Expression) -> pl.Series:
-    matches = [expression.matches(datum.variables(url)) for url, datum in rows.records(frame)]
-    return pl.Series(matches, dtype=pl.Boolean)
 
 
 def sort_keys(values: pl.Series) -> NDArray[np.int64]:
