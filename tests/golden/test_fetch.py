@@ -1,7 +1,7 @@
 """The fetch steps of the golden crawls, from Nutch's fetch lists on the same site: the records come out as Nutch's.
 
-The site is served on a free port of four digits, which takes the place of 8810 in everything that is compared (as long,
-so lengths stay). What differs is taken off both sides by rules that name the reason (`DIFFERENCES`).
+The site is served on a free port of four digits, which takes the place of Nutch's in everything that is compared (it is
+as long, so lengths stay). What differs is taken off both sides by rules that name the reason (`DIFFERENCES`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -29,13 +29,14 @@ from minutch.segment.store import LAYOUTS, Segment, text_key
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.segments import fetch_segment
 
-SMALL = GOLDEN / "crawl-small"
-PORT: Final = b"8810"
+SMALL, ADAPTIVE = GOLDEN / "crawl-small", GOLDEN / "crawl-small-adaptive"
+PORTS: Final = {SMALL: b"8810", ADAPTIVE: b"8812"}
 RUNS = [
-    (run, segment.name)
-    for run in ("run-default-r2", "run-default-r1", "run-rich-r2")
-    for segment in sorted((SMALL / run / "crawl" / "segments").glob("2*"))
-]
+    (run, number, segment.name)
+    for run in ("crawl-small/run-default-r2", "crawl-small/run-default-r1", "crawl-small/run-rich-r2",
+                "crawl-small-adaptive/run-r2")
+    for number, segment in enumerate(sorted((GOLDEN / run / "crawl" / "segments").glob("2*")), 1)
+]  # fmt: skip
 
 DIFFERENCES: Final = {
     "lastModified of a success": "Nutch shows that of another page: all successes share one ProtocolStatus",
@@ -62,16 +63,25 @@ def free_port() -> int:
 
 
 class Site:
-    """The golden site on another port."""
+    """A golden site on another port; its pages may change from round to round."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, golden: Path, folder: Path) -> None:
+        self.golden_port = PORTS[golden]
         self.port = str(free_port()).encode()
-        shutil.copytree(SMALL / "site", folder)
+        self.round_file = folder.with_suffix(".round")
+        shutil.copytree(golden / "site", folder)
         for path in folder.rglob("*"):
             if path.is_file():
                 path.write_bytes(self.away(path.read_bytes()))
         self.process = subprocess.Popen(
-            [sys.executable, str(SMALL / "siteserver.py"), str(folder), self.port.decode()],
+            [
+                sys.executable,
+                str(SMALL / "siteserver.py"),
+                str(folder),
+                self.port.decode(),
+                "--round-file",
+                str(self.round_file),
+            ],
             stderr=subprocess.DEVNULL,
         )
         hosts = json.loads((folder / "routes.json").read_text())
@@ -90,19 +100,26 @@ class Site:
 
     def away(self, data: bytes) -> bytes:
         """From the golden port to ours."""
-        return data.replace(PORT, self.port)
+        return data.replace(self.golden_port, self.port)
 
     def back(self, text: str) -> str:
         """From our port to the golden one."""
-        return text.replace(f":{self.port.decode()}", ":8810")
+        return text.replace(f":{self.port.decode()}", f":{self.golden_port.decode()}")
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    running = Site(tmp_path_factory.mktemp("site") / "site")
-    yield running
-    running.process.kill()
-    running.process.wait()
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], Site]]:
+    running: dict[Path, Site] = {}
+
+    def site(golden: Path) -> Site:
+        if golden not in running:
+            running[golden] = Site(golden, tmp_path_factory.mktemp("site") / golden.name)
+        return running[golden]
+
+    yield site
+    for started in running.values():
+        started.process.kill()
+        started.process.wait()
 
 
 def copy_fetch_list(golden: Segment, segment: Segment, site: Site) -> None:
@@ -159,7 +176,7 @@ def content_records(segment: Segment, site: Site | None = None) -> dict[str, lis
 
 def run_conf(run: str) -> Configuration:
     """The run's configuration, as far as a plugin of ours answers to it."""
-    folder = SMALL / ("conf-rich" if "rich" in run else "conf-default")
+    folder = ADAPTIVE / "conf" if "adaptive" in run else SMALL / ("conf-rich" if "rich" in run else "conf-default")
     conf = Configuration.load([folder])
     includes = (
         "protocol-http|urlfilter-(regex|validator)|urlnormalizer-(pass|regex|basic|querystring)|scoring-(opic|depth)"
@@ -177,10 +194,12 @@ def run_conf(run: str) -> Configuration:
 
 
 @needs_golden
-@pytest.mark.parametrize(("run", "name"), RUNS)
-def test_fetch_step(run: str, name: str, site: Site, tmp_path: Path) -> None:
-    golden = Segment(SMALL / run / "crawl" / "segments" / name)
+@pytest.mark.parametrize(("run", "number", "name"), RUNS)
+def test_fetch_step(run: str, number: int, name: str, sites: Callable[[Path], Site], tmp_path: Path) -> None:
+    golden = Segment(GOLDEN / run / "crawl" / "segments" / name)
     segment = Segment(tmp_path / "segments" / name)
+    site = sites((GOLDEN / run).parent)
+    site.round_file.write_text(str(number))
     copy_fetch_list(golden, segment, site)
     fetch_segment(segment, run_conf(run), threads=10)
     assert fetch_records(segment, site) == fetch_records(golden)
