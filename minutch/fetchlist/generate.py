@@ -12,17 +12,16 @@ import logging
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from minutch.arguments import Flag, parse
+from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.crawldb.filtering import EntryFilter
 from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
-from minutch.expressions import compile_expression
 from minutch.fetchlist.fetchlists import FetchListWriter, address_of, number_of_lists, stamp
 from minutch.fetchlist.select import Conditions, Due, due
 from minutch.fetchlist.selection import NO_LIMIT, Selection
@@ -35,10 +34,14 @@ from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 from minutch.tables.parallel import for_each, memory_budget
 from minutch.tables.shuffle import Shuffle
 
+if TYPE_CHECKING:
+    from minutch.expressions import Expression
+
 log = logging.getLogger(__name__)
 
 USAGE: Final = """Generator <crawldb> <segments_dir> [-hostdb <hostdb>] [-force] [-topN N] [-numFetchers numFetchers] \
 [-expr <expr>] [-adddays <numDays>] [-noFilter] [-noNorm] [-maxNumSegments <num>]
+\t-hostdb <hostdb>\trefused: this version does not read HostDbs
 \t-force\tgo past another's lock on the CrawlDb
 \t-topN N\tat most N pages in each segment, those with the highest scores
 \t-numFetchers numFetchers\tparts of a fetch list; always one in local mode
@@ -68,6 +71,8 @@ _MS_PER_DAY: Final = 86_400_000
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, 1 where nothing is due (no segment is made), 255 for an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
+    if given["-hostdb"] is not None:
+        fail("-hostdb: this version does not read HostDbs", USAGE)
     result = generate(
         Path(given.positional[0]),
         Path(given.positional[1]),
@@ -116,8 +121,7 @@ def generate(
     conf = context.conf
     now = conf.get_long(CURRENT_TIME_PROPERTY, context.clock.now())
     time = conf.get_long(GENERATE_TIME_KEY, now)
-    compiled = None if expression is None else compile_expression(expression)
-    conditions = Conditions.from_conf(conf, now + add_days * _MS_PER_DAY, compiled)
+    conditions = Conditions.from_conf(conf, now + add_days * _MS_PER_DAY, _compiled(expression))
     db = CrawlDb(crawldb)
     _log_start(filtering, normalize, top_n, expression)
     result = Generated()
@@ -146,6 +150,14 @@ def generate(
         if conf.get_boolean(UPDATE_PROPERTY, False):
             _mark(db, conf, pl.concat([table["key"] for table in chosen]), time, context)
     return result
+
+
+def _compiled(expression: str | None) -> Expression | None:
+    if expression is None:
+        return None
+    from minutch.expressions import compile_expression
+
+    return compile_expression(expression)
 
 
 def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | None) -> None:

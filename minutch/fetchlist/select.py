@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,6 @@ from minutch.crawldb.filtering import decode_keys
 from minutch.crawldb.rawmap import text_key, values_of
 from minutch.crawldb.schedule import AbstractFetchSchedule
 from minutch.errors import ConfigError, PluginError
-from minutch.expressions import Expression
 from minutch.formats.javahash import float32
 from minutch.formats.writables import LongWritable
 from minutch.job import Counters
@@ -31,7 +30,9 @@ from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.crawldatum import status_by_name
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables import rows
-from minutch.tables.matching import matching
+
+if TYPE_CHECKING:
+    from minutch.expressions import Expression
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +111,8 @@ def due(
     frame = keep(frame, ~_awaits_update(frame, conditions), WAITING)
     frame = frame.with_columns(sort=_sort_values(frame, scoring))
     if conditions.expression is not None:
+        from minutch.tables.matching import matching
+
         frame = keep(frame, matching(frame, conditions.expression), EXPRESSION)
     if conditions.status != -1:
         frame = keep(frame, frame["status"] == conditions.status, STATUS)
