@@ -9,6 +9,7 @@ Matched: org.apache.nutch.crawl.Generator, Selector and SelectorReducer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -73,6 +74,10 @@ class Selection:
         counters.add(SELECTED, selected)
         return result
 
+    @cached_property
+    def _partitioner(self) -> UrlPartitioner:
+        return UrlPartitioner(self._conf, self._resolve)
+
     @property
     def _has_host_limit(self) -> bool:
         return self._max_count > 0
@@ -102,8 +107,7 @@ class Selection:
         total = len(entries) if of is None else of
         if self._reducers == 1 or (not self._has_host_limit and not 0 <= self._limit < total):
             return np.zeros(len(entries), dtype=np.int64)
-        partitioner = UrlPartitioner(self._conf, self._resolve)
-        parts: Ints = partitioner.parts_of(decode_keys(entries["key"]), self._reducers).to_numpy()
+        parts: Ints = self._partitioner.parts_of(decode_keys(entries["key"]), self._reducers).to_numpy()
         return parts
 
     def _owners(self, urls: pl.Series) -> pl.Series:
