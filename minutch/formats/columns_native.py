@@ -115,21 +115,30 @@ def _loader(bits: int) -> Any:
     return intrinsic(load)
 
 
-def _store64(typingctx: Any, address: Any, value: Any) -> Any:
-    """Store a little-endian integer at any address."""
+def _storer(bits: int) -> Any:
+    """A function that stores the low bits of an integer, little-endian, at any address."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[1], builder.inttoptr(args[0], ir.IntType(64).as_pointer())).align = 1
-        return context.get_dummy_value()
+    def store(typingctx: Any, address: Any, value: Any) -> Any:
+        """Store by address."""
 
-    return types.void(types.int64, types.int64), codegen
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.IntType(bits)
+            value = args[1] if bits == 64 else builder.trunc(args[1], kind)
+            builder.store(value, builder.inttoptr(args[0], kind.as_pointer())).align = 1
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), codegen
+
+    return intrinsic(store)
 
 
 call7: Any = intrinsic(_call7)
 copy_bytes: Any = intrinsic(_copy_bytes)
 load8: Any = _loader(8)
+load32: Any = _loader(32)
 load64: Any = _loader(64)
-store64: Any = intrinsic(_store64)
+store32: Any = _storer(32)
+store64: Any = _storer(64)
 
 
 @inlined

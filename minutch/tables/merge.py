@@ -51,7 +51,7 @@ def sorted_rows(frame: pl.DataFrame, rows: NDArray[np.uint32]) -> pl.DataFrame:
 
     keys = from_series(frame["key"])
     sort_kernels.sort_order(keys.views, keys.addresses, rows)
-    size = int(keys.views[:, 0].sum(dtype=np.int64))
+    size = int(keys.views[rows, 0].sum(dtype=np.int64))
     if size > MAX_BUFFER:
         return frame[pl.Series(rows)]
     out, at, length = np.empty(size, np.uint8), np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)

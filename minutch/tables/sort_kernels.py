@@ -1,8 +1,11 @@
-"""Kernels that order byte strings: a stable sort by URL, and the places where sorted columns meet.
+"""Kernels that order byte strings: a stable sort by URL.
 
 The sort goes over the strings eight bytes at a time. The rows of a range share everything before its depth; they are
 sorted by the next eight bytes as one number, and each run of equal numbers becomes a range at the next depth. So a
 prefix that many URLs share is looked at once for each of them, not once for each comparison.
+
+A row on its way is an entry of 24 bytes:  word u64 | address of the string u64 | row u32 | length of the string u32.
+Kernels reach the entries by address: arrays that are handed from one function to another would be counted.
 """
 
 from __future__ import annotations
@@ -10,14 +13,29 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.formats.columns_kernels import compare
-from minutch.formats.columns_native import Array, Int, copy_bytes, kernel, load8, load64, string_at
+from minutch.formats.columns_native import (
+    Array,
+    Int,
+    copy_bytes,
+    inlined,
+    kernel,
+    load8,
+    load32,
+    load64,
+    store32,
+    store64,
+    string_at,
+)
 
-_RADIX_FROM = 2048
-_INSERTION_TO = 24
-_COMPARE_TO = 8
+ENTRY = 24
+_PLACE, _ROW, _SIZE = 8, 16, 20  # offsets in an entry
+_SPREAD_FROM = 2048  # entries from which a range is spread over buckets
+_INSERTION_TO = 16  # entries up to which a range is sorted by insertion
+_COMPARE_TO = 8  # entries up to which strings are compared whole
+_RANGES = 512  # room that one step may need on the stack
 
 
-@kernel
+@inlined
 def byte_swap(value: Int) -> Int:
     """A little-endian word as a number whose order is that of its bytes."""
     bytes_, pairs = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
@@ -38,193 +56,205 @@ def word_of(at: Int, size: Int, depth: Int) -> Int:
     return word
 
 
+@inlined
+def move(source: Int, target: Int) -> None:
+    """Copy an entry."""
+    store64(target, np.int64(load64(source)))
+    store64(target + 8, np.int64(load64(source + 8)))
+    store64(target + 16, np.int64(load64(source + 16)))
+
+
 @kernel
-def sort_order(views: Array, addresses: Array, order: Array) -> None:
-    """Put the rows in `order` (uint32) into ascending order of their strings; equal ones come by row."""
+def before(a: Int, b: Int) -> Int:
+    """Whether entry `a` comes before `b`: by word, then by row, so that the sort is stable."""
+    x, y = load64(a), load64(b)
+    return x < y or (x == y and load32(a + _ROW) < load32(b + _ROW))
+
+
+@kernel
+def swap(a: Int, b: Int) -> None:
+    """Exchange two entries."""
+    for k in range(0, ENTRY, 8):
+        kept = np.int64(load64(a + k))
+        store64(a + k, np.int64(load64(b + k)))
+        store64(b + k, kept)
+
+
+@kernel
+def sort_entries(views: Array, addresses: Array, order: Array, memory: Array) -> None:
+    """As `sort_order`, in `memory` for twice as many entries as there are rows, and two more.
+
+    It comes as an argument so that it lives as long as the addresses in it are used.
+    """
     n = len(order)
-    places = np.empty(n, np.int64)
-    sizes = np.empty(n, np.int32)
+    entries = np.int64(memory.ctypes.data)
+    spare = entries + (n + 1) * ENTRY  # the last entry of `spare` is a place to put one aside
     for i in range(n):
-        places[i] = string_at(views, addresses, np.int64(order[i]))
-        sizes[i] = views[order[i], 0]
-    words = np.empty(n, np.uint64)
-    spare = (np.empty(n, np.uint64), np.empty(n, np.uint32), np.empty(n, np.int64), np.empty(n, np.int32))
-    rows = (words, order, places, sizes)
-    stack = np.zeros(
-        (1024, 4), np.int64
-    )  # ranges: first place, last place + 1, depth, whether `words` are of that depth
-    stack[0, 1] = n
+        entry = entries + i * ENTRY
+        store64(entry + _PLACE, string_at(views, addresses, np.int64(order[i])))
+        store32(entry + _ROW, np.int64(order[i]))
+        store32(entry + _SIZE, np.int64(views[order[i], 0]))
+    stack = np.zeros((4 * _RANGES, 4), np.int64)  # ranges: first, end, depth, whether the words are of that depth
+    stack[0, 0], stack[0, 1] = entries, entries + n * ENTRY
     top: Int = 0
     while top >= 0:
         low, high, depth, loaded = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
         top -= 1
-        if high - low <= _COMPARE_TO:
-            compare_sort(order, places, sizes, low, high, depth)
+        if high - low <= _COMPARE_TO * ENTRY:
+            compare_sort(low, high, depth, spare + n * ENTRY)
             continue
-        if top + 512 > len(stack):
-            bigger = np.zeros((2 * len(stack), 4), np.int64)
-            bigger[: len(stack)] = stack
-            stack = bigger
-        if not loaded:
-            for i in range(low, high):
-                words[i] = word_of(places[i], np.int64(sizes[i]), depth)
-        differing = np.uint64(0)
-        for i in range(low, high):
-            differing |= words[i] ^ words[low]
-        if differing and high - low >= _RADIX_FROM:
-            top = spread(rows, spare, stack, top, low, high, depth, differing)
+        if top + _RANGES > len(stack):
+            stack = np.concatenate((stack, np.zeros_like(stack)))
+        differing: Int = np.uint64(0)
+        for at in range(low, high, ENTRY):
+            if not loaded:
+                place, length = np.int64(load64(at + _PLACE)), np.int64(load32(at + _SIZE))
+                store64(at, np.int64(word_of(place, length, depth)))
+            differing |= load64(at) ^ load64(low)
+        if differing and high - low >= _SPREAD_FROM * ENTRY:
+            shift: Int = np.uint64(56)
+            while (differing >> shift) & np.uint64(0xFF) == np.uint64(0):
+                shift -= np.uint64(8)
+            starts = np.zeros(257, np.int64)
+            spread(low, high, spare, shift, np.int64(starts.ctypes.data))
+            for digit in range(256):
+                if starts[digit + 1] - starts[digit] > ENTRY:
+                    top += 1
+                    stack[top, 0], stack[top, 1] = low + starts[digit], low + starts[digit + 1]
+                    stack[top, 2], stack[top, 3] = depth, 1
             continue
         if differing:
-            quick_sort(words, order, places, sizes, low, high - 1)
-        top = push_runs(rows, spare, stack, top, low, high, depth)
-
-
-@kernel
-def push_runs(rows: Array, spare: Array, stack: Array, top: Int, low: Int, high: Int, depth: Int) -> Int:
-    """Put the runs of equal words of a sorted range on the stack, as ranges at the next depth."""
-    words = rows[0]
-    start = low
-    while start < high:
-        end = start + 1
-        while end < high and words[end] == words[start]:
-            end += 1
-        if end - start > 1:
-            rest = ended_first(rows, spare, start, end, depth + 8)
-            if end - rest > 1:
-                if end - rest <= _COMPARE_TO:
-                    compare_sort(rows[1], rows[2], rows[3], rest, end, depth + 8)
-                else:
+            quick_sort(low, high - ENTRY, spare + n * ENTRY)
+        start = low
+        while start < high:
+            end = start + ENTRY
+            while end < high and load64(end) == load64(start):
+                end += ENTRY
+            if end - start > ENTRY:
+                rest = ended_first(start, end, depth + 8, spare)
+                if end - rest > _COMPARE_TO * ENTRY:
                     top += 1
                     stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = rest, end, depth + 8, 0
-        start = end
-    return top
+                elif end - rest > ENTRY:
+                    compare_sort(rest, end, depth + 8, spare + n * ENTRY)
+            start = end
+    for i in range(n):
+        order[i] = load32(entries + i * ENTRY + _ROW)
 
 
 @kernel
-def compare_sort(order: Array, places: Array, sizes: Array, low: Int, high: Int, depth: Int) -> None:
+def compare_sort(low: Int, high: Int, depth: Int, aside: Int) -> None:
     """Sort a short range by comparing the strings from `depth` on."""
-    for i in range(low + 1, high):
-        row, place, size = order[i], places[i], sizes[i]
-        at = i
-        while (
-            at > low
-            and compare(places[at - 1] + depth, np.int64(sizes[at - 1]) - depth, place + depth, np.int64(size) - depth)
-            > 0
-        ):
-            order[at], places[at], sizes[at] = order[at - 1], places[at - 1], sizes[at - 1]
-            at -= 1
-        order[at], places[at], sizes[at] = row, place, size
+    for at in range(low + ENTRY, high, ENTRY):
+        move(at, aside)
+        place, size = np.int64(load64(at + _PLACE)) + depth, np.int64(load32(at + _SIZE)) - depth
+        to = at
+        while to > low:
+            other = np.int64(load64(to - ENTRY + _PLACE)) + depth
+            if compare(other, np.int64(load32(to - ENTRY + _SIZE)) - depth, place, size) <= 0:
+                break
+            move(to - ENTRY, to)
+            to -= ENTRY
+        move(aside, to)
 
 
 @kernel
-def ended_first(rows: Array, spare: Array, start: Int, end: Int, depth: Int) -> Int:
-    """Move the strings that end before `depth` to the front, shorter ones first; returns where the others begin.
+def ended_first(start: Int, end: Int, depth: Int, spare: Int) -> Int:
+    """Move the strings that end at `depth` or before to the front, shorter ones first; returns where the others begin.
 
-    All have the same bytes before `depth`, zeros where they have ended: so the shorter is the smaller.
+    All have the same bytes before `depth`, zeros where they have ended: so the shorter is the smaller. Those that end
+    more than eight bytes before were set apart at an earlier depth.
     """
-    _, order, places, sizes = rows
-    _, spare_order, spare_places, spare_sizes = spare
-    ended = 0
-    for i in range(start, end):
-        ended += sizes[i] <= depth
-    if ended == 0:
+    at = start
+    while at < end and np.int64(load32(at + _SIZE)) > depth:
+        at += ENTRY
+    if at == end:
         return start
-    at, rest = start, 0
-    for i in range(start, end):
-        row, place, size = order[i], places[i], sizes[i]
-        if size <= depth:
-            to = at
-            while to > start and sizes[to - 1] > size:
-                order[to], places[to], sizes[to] = order[to - 1], places[to - 1], sizes[to - 1]
-                to -= 1
-            order[to], places[to], sizes[to] = row, place, size
-            at += 1
-        else:
-            spare_order[rest], spare_places[rest], spare_sizes[rest] = row, place, size
-            rest += 1
-    for i in range(rest):
-        order[at + i], places[at + i], sizes[at + i] = spare_order[i], spare_places[i], spare_sizes[i]
-    return at
+    for other in range(start, end, ENTRY):
+        move(other, spare + (other - start))
+    length = end - start
+    to = start
+    for size in range(depth - 8, depth + 1):
+        for other in range(spare, spare + length, ENTRY):
+            if np.int64(load32(other + _SIZE)) == size:
+                move(other, to)
+                to += ENTRY
+    rest = to
+    for other in range(spare, spare + length, ENTRY):
+        if np.int64(load32(other + _SIZE)) > depth:
+            move(other, to)
+            to += ENTRY
+    return rest
 
 
 @kernel
-def spread(rows: Array, spare: Array, stack: Array, top: Int, low: Int, high: Int, depth: Int, differing: Int) -> Int:
-    """Spread a range over buckets by the first byte that differs, and put the buckets on the stack."""
-    words, order, places, sizes = rows
-    spare_words, spare_order, spare_places, spare_sizes = spare
-    shift: Int = np.uint64(56)
-    while (differing >> shift) & np.uint64(0xFF) == np.uint64(0):
-        shift -= np.uint64(8)
-    starts = np.zeros(257, np.int64)
-    for i in range(low, high):
-        starts[np.int64((words[i] >> shift) & np.uint64(0xFF)) + 1] += 1
-    starts[0] = np.int64(low)
-    for number in range(256):
-        starts[number + 1] += starts[number]
-        if starts[number + 1] - starts[number] > 1:
-            top += 1
-            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = starts[number], starts[number + 1], depth, 1
-    for i in range(low, high):
-        digit: Int = np.int64((words[i] >> shift) & np.uint64(0xFF))
-        at = starts[digit]
-        starts[digit] += 1
-        spare_words[at], spare_order[at] = words[i], order[i]
-        spare_places[at], spare_sizes[at] = places[i], sizes[i]
-    words[low:high] = spare_words[low:high]
-    order[low:high] = spare_order[low:high]
-    places[low:high] = spare_places[low:high]
-    sizes[low:high] = spare_sizes[low:high]
-    return top
+def spread(low: Int, high: Int, spare: Int, shift: Int, starts: Int) -> None:
+    """Spread a range over 256 buckets by the byte of the words at `shift`, in their order.
+
+    Leaves the offset of each bucket from `low`, and the whole length, in 257 integers at `starts`.
+    """
+    for at in range(low, high, ENTRY):
+        slot = starts + 8 * np.int64((load64(at) >> shift) & np.uint64(0xFF))
+        store64(slot, np.int64(load64(slot)) + ENTRY)
+    total = np.int64(0)
+    for slot in range(starts, starts + 257 * 8, 8):
+        size = np.int64(load64(slot))
+        store64(slot, total)
+        total += size
+    for at in range(low, high, ENTRY):
+        slot = starts + 8 * np.int64((load64(at) >> shift) & np.uint64(0xFF))
+        to = np.int64(load64(slot))
+        move(at, spare + to)
+        store64(slot, to + ENTRY)
+    for slot in range(starts + 256 * 8, starts, -8):  # each bucket's end is the next one's beginning
+        store64(slot, np.int64(load64(slot - 8)))
+    store64(starts, 0)
+    copy_bytes(low, spare, high - low)
 
 
 @kernel
-def less(words: Array, order: Array, i: Int, word: Int, row: Int) -> Int:
-    """Whether place `i` comes before (word, row); rows make equal words different, so that the sort is stable."""
-    return words[i] < word or (words[i] == word and order[i] < row)
-
-
-@kernel
-def swap(words: Array, order: Array, places: Array, sizes: Array, i: Int, j: Int) -> None:
-    """Exchange two places."""
-    words[i], words[j] = words[j], words[i]
-    order[i], order[j] = order[j], order[i]
-    places[i], places[j] = places[j], places[i]
-    sizes[i], sizes[j] = sizes[j], sizes[i]
-
-
-@kernel
-def quick_sort(words: Array, order: Array, places: Array, sizes: Array, low: Int, high: Int) -> None:
-    """Sort a range (`high` included) by (word, row)."""
-    while high - low > _INSERTION_TO:
-        middle = (low + high) >> 1
-        for a, b in ((low, middle), (low, high), (middle, high)):
-            if less(words, order, b, words[a], order[a]):
-                swap(words, order, places, sizes, a, b)
-        word, row = words[middle], order[middle]
+def quick_sort(low: Int, high: Int, aside: Int) -> None:
+    """Sort a range, entry `high` included, by word and row."""
+    while high - low > _INSERTION_TO * ENTRY:
+        middle = low + (high - low) // ENTRY // 2 * ENTRY
+        if before(middle, low):
+            swap(middle, low)
+        if before(high, low):
+            swap(high, low)
+        if before(high, middle):
+            swap(high, middle)
+        word: Int = load64(middle)
+        row: Int = load32(middle + _ROW)
         i, j = low, high
         while i <= j:
-            while less(words, order, i, word, row):
-                i += 1
-            while words[j] > word or (words[j] == word and order[j] > row):
-                j -= 1
+            while load64(i) < word or (load64(i) == word and load32(i + _ROW) < row):
+                i += ENTRY
+            while load64(j) > word or (load64(j) == word and load32(j + _ROW) > row):
+                j -= ENTRY
             if i <= j:
-                swap(words, order, places, sizes, i, j)
-                i += 1
-                j -= 1
+                swap(i, j)
+                i += ENTRY
+                j -= ENTRY
         if j - low < high - i:
-            quick_sort(words, order, places, sizes, low, j)
+            quick_sort(low, j, aside)
             low = i
         else:
-            quick_sort(words, order, places, sizes, i, high)
+            quick_sort(i, high, aside)
             high = j
-    for i in range(low + 1, high + 1):
-        word, row, place, size = words[i], order[i], places[i], sizes[i]
-        at = i
-        while at > low and not less(words, order, at - 1, word, row):
-            words[at], order[at] = words[at - 1], order[at - 1]
-            places[at], sizes[at] = places[at - 1], sizes[at - 1]
-            at -= 1
-        words[at], order[at], places[at], sizes[at] = word, row, place, size
+    for at in range(low + ENTRY, high + ENTRY, ENTRY):
+        if before(at, at - ENTRY):
+            move(at, aside)
+            to = at
+            while to > low and before(aside, to - ENTRY):
+                move(to - ENTRY, to)
+                to -= ENTRY
+            move(aside, to)
+
+
+@kernel
+def sort_order(views: Array, addresses: Array, order: Array) -> None:
+    """Put the rows in `order` (uint32) into ascending order of their strings; equal ones come by row."""
+    sort_entries(views, addresses, order, np.empty(2 * (len(order) + 1) * ENTRY, np.uint8))
 
 
 @kernel
