@@ -26,8 +26,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from minutch.errors import ConfigError
-from minutch.parse.charsetlabels import Charset as Charset
-from minutch.parse.charsetlabels import lookup
+from minutch.parse.charsetlabels import Charset, lookup
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration

@@ -110,6 +110,12 @@ class Charset:
         """Text, with U+FFFD in the place of what is malformed; never raises. A byte order mark is taken off."""
         return data.decode(self.codec, "minutch.page").removeprefix("\ufeff")
 
+    def to_utf8(self, data: bytes) -> bytes:
+        """The same in UTF-8; a page in UTF-8 stays as it is, malformed or not."""
+        if self.codec == "utf_8":
+            return data.removeprefix(codecs.BOM_UTF8)
+        return self.decode(data).encode("utf-8", "replace")
+
 
 def _substitute(error: UnicodeError) -> tuple[str | bytes, int]:
     """The standard's windows-125x have C1 controls where Python's have holes; else U+FFFD."""

@@ -135,7 +135,7 @@ def read_rules(text: str, path: str) -> TypeRegistry:
             continue
         try:
             reader(registry, line.split())
-        except (ValueError, IndexError) as error:
+        except (ValueError, LookupError) as error:
             raise ConfigError(f"{path}:{number}: not a rule for media types: {line!r} ({error})") from error
     return registry.prepare()
 

@@ -68,7 +68,7 @@ class OutputRules:
         self._scoring = scoring
         self._interval = conf.get_int("db.fetch.interval.default", _INTERVAL)
         self._stores_text = conf.get_boolean("parser.store.text", True)
-        self._max_links = _limit(conf.get_int("db.max.outlinks.per.page", 100))
+        self.most_links = _limit(conf.get_int("db.max.outlinks.per.page", 100))
         self._max_length = _limit(conf.get_int("db.max.outlink.length", 4096))
         self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
         self._to_crawldb = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
@@ -87,7 +87,7 @@ class OutputRules:
         origin = self.links.origin(url)
         kept: list[Outlink] = []
         for link in links:
-            if len(kept) >= self._max_links:
+            if len(kept) >= self.most_links:
                 break
             target = self._accepted(url, link.to_url, origin)
             if target is not None:
@@ -145,7 +145,7 @@ class OutputRules:
         """The links to keep, a record for each, and what the page itself gets from the scoring filters."""
         kept: list[Outlink] = []
         targets: list[tuple[str, CrawlDatum]] = []
-        most = min(self._max_links, len(data.outlinks))
+        most = min(self.most_links, len(data.outlinks))
         for link in data.outlinks:
             if len(kept) >= most:
                 break

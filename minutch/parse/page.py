@@ -91,7 +91,7 @@ class PageParser:
     def prepare(self, results: Iterable[ParseResult | str]) -> None:
         """Between the halves, for many pages at once: look at all their links together."""
         parses = (parse for result in results if isinstance(result, ParseResult) for parse in result.values())
-        self._output.prepare(link for parse in parses for link in parse.data.outlinks)
+        self._output.prepare(link for parse in parses for link in parse.data.outlinks[: self._output.most_links])
 
     def records(self, content: Content, result: ParseResult | str, now: int) -> PageResult:
         """The second half of `parse`: the records of what was read."""
@@ -123,7 +123,8 @@ class PageParser:
     def prepare_fetched(self, results: Iterable[ParseResult | None]) -> None:
         """Between the halves, for many pages at once: look at all their links together."""
         parses = (parse for result in results if result is not None for parse in result.values())
-        self._fetch_output.prepare_links(link for parse in parses for link in parse.data.outlinks)
+        most = self._fetch_output.most_links
+        self._fetch_output.prepare_links(link for parse in parses for link in parse.data.outlinks[:most])
 
     def fetched_records(self, content: Content, result: ParseResult | None, fetch_time: int) -> FetchedResult:
         """The second half of `parse_fetched`: the records of what was read."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.formats.writables import MapWritable, Text
-from minutch.parse.charset import Charset, CharsetDetector
+from minutch.parse.charset import CharsetDetector
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records import parsestatus
@@ -59,7 +59,7 @@ class HtmlPages:
         header = content.metadata.first(CONTENT_TYPE_KEY)
         tld = base.host.rpartition(".")[2]
         charset = self._charsets.detect(content.content, header, content.content_type, tld)
-        document = build_tree(_utf8(content.content, charset))
+        document = build_tree(charset.to_utf8(content.content))
         page = self._extractor.extract(document)
         tags = read_metatags(page.metas, page.bases, content.base)
         if self._obeys_header:
@@ -99,13 +99,6 @@ class HtmlPages:
     def _link_metadata(self, link: Link) -> MapWritable | None:
         """The name of the link's element, if parser.html.outlinks.htmlnode_metadata_name says under which key."""
         return MapWritable([(Text(self._node_name_key), Text(link.element))]) if self._node_name_key else None
-
-
-def _utf8(data: bytes, charset: Charset) -> bytes:
-    """A page in UTF-8, without a byte order mark."""
-    if charset.codec == "utf_8":
-        return data.removeprefix(BOM_UTF8)
-    return charset.decode(data).encode("utf-8", "replace")
 
 
 def _text(page: Page, data: bytes) -> str:
