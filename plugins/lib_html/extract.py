@@ -199,10 +199,16 @@ class _Walk:
 
     def _anchor(self, node: LexborNode, tag: str, start: int) -> str:
         """The text inside a link element; else what its images say."""
-        if node.first_child is None:
+        child = node.first_child
+        if child is None:
             return (node.attributes.get("alt") or "").strip(_TRIMMED) if tag == "img" else ""
-        inside = node.text(separator=_NODE)
-        text = self._text_of(start, inside.count(_NODE) + 1) if inside and tag not in _SILENT else ""
+        if tag in _SILENT:
+            text = ""
+        elif child.next is None and child.tag == "-text":
+            text = fold_text(child.text_content or "")
+        else:
+            inside = node.text(separator=_NODE)
+            text = self._text_of(start, inside.count(_NODE) + 1) if inside else ""
         return text or " ".join(_alternatives(node)).strip(_TRIMMED)
 
     def _text_of(self, start: int, count: int) -> str:
@@ -211,8 +217,6 @@ class _Walk:
         while count and end < len(pieces):
             count -= pieces[end] != _BREAK
             end += 1
-        if end == start + 1 and pieces[start].isascii():
-            return " ".join(pieces[start].split())
         return fold(pieces[start:end]).strip(_TRIMMED)
 
 
@@ -225,6 +229,11 @@ def _alternatives(node: LexborNode) -> Iterator[str]:
             text = alternative if alternative.strip(_TRIMMED) else None
         if text:
             yield text
+
+
+def fold_text(text: str) -> str:
+    """Blanks folded in the text of one node."""
+    return " ".join(text.split()) if text.isascii() else fold((text,)).strip(_TRIMMED)
 
 
 def fold(pieces: Sequence[str]) -> str:
