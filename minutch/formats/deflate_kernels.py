@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from minutch.formats.columns_native import Array, Int, call7, copy_bytes, kernel, load8, load64
+from minutch.formats.columns_native import Array, Int, call7, copy_bytes, kernel, load8, load64, store64
 
 SHORT: Final = 2048
 """Bytes up to which a string is for this kernel."""
@@ -99,6 +99,11 @@ def _checksum(source: Int, size: Int) -> Int:
     at = np.int64(0)
     while at < size:
         end = min(size, at + _ADLER_RUN)
+        while at + 4 <= end:
+            a, b, c, d = (load8(source + at), load8(source + at + 1), load8(source + at + 2), load8(source + at + 3))
+            high += np.uint64(4) * low + np.uint64(4) * a + np.uint64(3) * b + np.uint64(2) * c + d
+            low += a + b + c + d
+            at += 4
         while at < end:
             low += load8(source + at)
             high += low
@@ -135,6 +140,7 @@ def _compressed(source: Int, size: Int, out: Array, at: Int, places: Array) -> I
     base = places[-1]  # places of this string are counted from here
     places[-1] = base + size + 1
     limit = at + 5 + size
+    target = np.int64(out.ctypes.data)
     word, used = np.uint64(3), np.uint64(3)
     position = np.int64(0)
     while position < size:
@@ -164,11 +170,10 @@ def _compressed(source: Int, size: Int, out: Array, at: Int, places: Array) -> I
             word |= _LITERAL[byte] << used
             used += _LITERAL_BITS[byte]
             position += 1
-        while used >= 8:
-            out[at] = word & np.uint64(255)
-            at += 1
-            word >>= np.uint64(8)
-            used -= np.uint64(8)
+        store64(target + at, np.int64(word))
+        at += np.int64(used >> np.uint64(3))
+        word >>= used & np.uint64(56)
+        used &= np.uint64(7)
     used += np.uint64(_END_OF_BLOCK_BITS)  # the code of the end is zeros
     while np.int64(used) > 0:
         out[at] = word & np.uint64(255)

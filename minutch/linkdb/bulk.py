@@ -88,12 +88,18 @@ class Gathered:
 def united(sources: Sequence[Shuffle], part: int, limit: int) -> Iterator[pl.DataFrame]:
     """The records of a partition of some Shuffles, links of the first one first; in tables of LINKS_SCHEMA."""
     streams = [source.sorted(part) for source in sources if source.rows]
-    for tables in aligned(*streams) if len(streams) > 1 else zip(*streams, strict=True):
+    if len(streams) == 1:
+        yield from (unite(table, limit, in_order=True) for table in streams[0])
+        return
+    for tables in aligned(*streams) if streams else ():
         yield unite(pl.concat(tables), limit)
 
 
-def unite(links: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """One record for each key of `links`, in order: every link once, at most `limit`, as Java's new sets have them."""
+def unite(links: pl.DataFrame, limit: int, *, in_order: bool = False) -> pl.DataFrame:
+    """One record for each key of `links`, in order: every link once, at most `limit`, as Java's new sets have them.
+
+    `in_order` says that `links` are sorted by key.
+    """
     from minutch.formats import columns_kernels
     from minutch.linkdb import links_kernels
     from minutch.tables import sort_kernels
@@ -102,7 +108,7 @@ def unite(links: pl.DataFrame, limit: int) -> pl.DataFrame:
     links = links.rechunk()
     keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
     order = np.arange(len(links), dtype=np.uint32)
-    if columns_kernels.out_of_order(keys.views, keys.addresses) >= 0:
+    if not in_order and columns_kernels.out_of_order(keys.views, keys.addresses) >= 0:
         sort_kernels.sort_order(keys.views, keys.addresses, order)
     starts = np.empty(len(links) + 1, np.int64)
     count = links_kernels.run_starts(keys.views, keys.addresses, order, starts)
