@@ -11,6 +11,7 @@ SequenceFileReader, which reads everything and names errors.
 
 from __future__ import annotations
 
+import math
 import mmap
 import sys
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from minutch.formats.checksum import HEADER_SIZE, crc_path
+from minutch.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
 from minutch.formats.columns_arrow import Bytes
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
@@ -77,9 +78,7 @@ class BulkFile:
             self._start = reader.header_end
         self.size = path.stat().st_size
         self._span_size = span_size
-        self._sums: Bytes | None = None
-        self._sum_size = 0
-        self._data: Bytes | None = None
+        self._sums: tuple[Bytes, int] | None = None
 
     @property
     def is_bulk(self) -> bool:
@@ -115,20 +114,28 @@ class BulkFile:
             return None
         from minutch.formats import columns_reading
 
-        data = self._map()
-        if not columns_reading.sums_match(data, span, self._sums, self._sum_size):
+        sums, chunk = self._read_sums()
+        unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)
+        base = span.start // unit * unit
+        end = min(self.size, -(-span.end // chunk) * chunk)
+        data = self._map(base, end)
+        local = Span(span.start - base, span.end - base)
+        if not columns_reading.sums_match(data, local, sums[base // chunk * 4 :], chunk):
             return None
         read: Callable[[Bytes, Span, bytes], Batch | None] = columns_reading.READERS[self.compression]
-        return read(data, span, self.sync)
+        return read(data, local, self.sync)
 
-    def _map(self) -> Bytes:
-        if self._data is None:
-            with self.path.open("rb") as file:
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    def _read_sums(self) -> tuple[Bytes, int]:
+        """The sums in the file's sibling (empty if there is none) and the bytes per sum."""
+        if self._sums is None:
             sibling = crc_path(self.path)
-            if sibling.exists():
-                sums = np.fromfile(sibling, np.uint8)
-                self._sum_size = int.from_bytes(sums[4:HEADER_SIZE].tobytes(), "big")
-                self._sums = sums[HEADER_SIZE:]
-            self._data = np.frombuffer(mapped, np.uint8)
-        return self._data
+            sums = np.fromfile(sibling, np.uint8) if sibling.exists() else np.empty(0, np.uint8)
+            chunk = int.from_bytes(sums[4:HEADER_SIZE].tobytes(), "big") or BYTES_PER_CHECKSUM
+            self._sums = sums[HEADER_SIZE:], chunk
+        return self._sums
+
+    def _map(self, start: int, end: int) -> Bytes:
+        """A stretch of the file in memory. Each span has a map of its own, which goes away with its last record."""
+        with self.path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), end - start, access=mmap.ACCESS_READ, offset=start)
+        return np.frombuffer(mapped, np.uint8)
