@@ -26,6 +26,7 @@ from minutch.parse.page import PageParser
 from minutch.plugin.points import ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
+from minutch.records.metadata import FETCH_STATUS_KEY
 from minutch.records.parsetext import ParseText
 from minutch.urls.parts import host_of
 
@@ -81,8 +82,14 @@ class FetchParser:
             return None
 
     def _page(self, content: Content, datum: CrawlDatum, read: ParseResult | None) -> ParsedPage:
+        stored = None
+        if read is not None:  # the parsed page's metadata is the content's: what is added below is the parse's alone
+            content.metadata.add(FETCH_STATUS_KEY, str(datum.status))
+            stored = content.to_bytes()
         result = self._parser.fetched_records(content, read, datum.fetch_time)
-        page = ParsedPage(signature=result.signature, failed=result.failed and not result.outputs)
+        page = ParsedPage(stored=stored, failed=result.failed and not result.outputs)
+        if read is None:
+            page.signature = result.signature
         for output in result.outputs:
             page.entries += self._entries(output)
             page.outlinks.append((output.url, [link.to_url for link in output.data.outlinks]))

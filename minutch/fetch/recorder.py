@@ -43,6 +43,9 @@ class ParsedPage:
     status: ParseStatus | None = None
     """Status of the page itself; None if it was not parsed."""
     signature: bytes | None = None
+    """The signature of a page that was not parsed; that of a parsed page is in its crawl_parse records."""
+    stored: bytes | None = None
+    """The serialized Content as it was before the parse's records were made; None if it was not parsed."""
     failed: bool = False
     """Nothing could parse it, and such pages are to be given up (parser.delete.failed.parse)."""
     outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
@@ -130,7 +133,7 @@ class Recorder:
             datum.signature = parsed.signature
         if parsed.failed:
             datum.status = status.STATUS_PARSE_FAILED
-        self._end(frame, url, datum, content)
+        self._end(frame, url, datum, content, parsed.stored)
         for part, key, value in parsed.entries:
             frame.add(part, key, value)
         return parsed
@@ -161,10 +164,15 @@ class Recorder:
         except MinutchError as exc:
             log.warning("can't pass the score of %s on: %s", url, exc)
 
-    def _end(self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None) -> None:
-        """Write datum and content down."""
+    def _end(
+        self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None, stored: bytes | None = None
+    ) -> None:
+        """Write datum and content down; `stored` is the content if it has been serialized."""
         frame.add(Part.FETCH, url, datum.to_bytes())
-        if content is not None:
+        if stored is not None:
+            if self._settings.store_content:
+                frame.add(Part.CONTENT, url, stored)
+        elif content is not None:
             content.metadata.add(FETCH_STATUS_KEY, str(datum.status))
             if self._settings.store_content:
                 frame.add(Part.CONTENT, url, content.to_bytes())

@@ -81,7 +81,11 @@ def test_parsing_while_fetching(server: MisbehavingServer, tmp_path: Path) -> No
     linked = [(key, value.status_name) for key, value in segment.records("crawl_parse")]  # type: ignore[attr-defined]
     assert linked == [(server.url(f"p{n}"), "signature") if k == 0 else (server.url("linked"), "linked")
                       for n in range(2) for k in range(2)]  # fmt: skip
-    assert fetched(segment)[url][0].signature is not None
+    assert fetched(segment)[url][0].signature is None  # it is in crawl_parse; Nutch writes the datum before the parse
+    stored = contents(segment)[url].metadata
+    assert "nutch.content.digest" not in stored and "_ftk_" not in stored
+    parsed = segment.get("parse_data", url)[0].content_meta  # type: ignore[attr-defined]
+    assert parsed["_fst_"] == stored["_fst_"] == ["33"] and parsed["nutch.content.digest"] and parsed["_ftk_"]
 
 
 def test_following_links_while_fetching(server: MisbehavingServer, tmp_path: Path) -> None:

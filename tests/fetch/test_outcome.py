@@ -193,14 +193,15 @@ async def test_signature_without_parsing() -> None:
     assert (await record(made, html(), status.STATUS_FETCH_REDIR_TEMP))[0].signature is None
 
 
-async def test_parsed_pages_have_their_own_signature_and_records() -> None:
-    page = ParsedPage([(Part.PARSE_TEXT, "http://a/", b"text")], ParseStatus(SUCCESS), b"P" * 16)
+async def test_parsed_pages_have_their_own_records() -> None:
+    page = ParsedPage([(Part.PARSE_TEXT, "http://a/", b"text")], ParseStatus(SUCCESS), stored=b"as fetched")
     frame = Frame(Outcome.FETCHED)
     datum = CrawlDatum()
     found = await recorder(parser=Parser(page)).fetched(
         frame, "http://a/", datum, html(), ProtocolStatus(codes.SUCCESS), status.STATUS_FETCH_SUCCESS, NOW
     )
-    assert found is page and datum.signature == b"P" * 16
+    assert found is page and datum.signature is None
+    assert frame.entries[1].value == b"as fetched"
     assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, Part.PARSE_TEXT]
 
 
