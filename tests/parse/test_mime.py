@@ -51,6 +51,10 @@ TIKA = """<?xml version="1.0"?>
         (None, "q.php", b"<html>", "text/html"),
         (None, "a.docx", b"PK\x03\x04" + b"x" * 26 + b"[Content_Types].xml",
          "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        ("text/plain", "robots.txt", b"# hi\nUser-agent: *\nDisallow: /", "text/x-robots"),
+        ("text/plain", "robots.txt", b"Sitemap: x\nsitemap: y", "text/x-robots"),
+        ("text/plain", "robots.txt", b"# hi\nSitemap: x\nSitemap: y", "text/plain"),
+        ("text/plain", "robots.txt", b"Disallow: /\nhello", "text/plain"),
         (None, "a.zip", b"PK\x03\x04" + b"x" * 26 + b"[Content_Types].xml", "application/zip"),
     ],
 )  # fmt: skip
