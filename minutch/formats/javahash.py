@@ -106,6 +106,28 @@ def names_order(names: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(hash_map_order([string_hash(name) for name in names]))
 
 
+def property_names_order(names: Sequence[str]) -> list[str]:
+    """The order in which java.util.Properties.propertyNames gives distinct names that were put in this order.
+
+    It copies the ConcurrentHashMap that holds them into a Hashtable (11 buckets, growing), which is walked backwards.
+    """
+    capacity = 16 if len(names) < 12 else 32  # a ConcurrentHashMap grows when three quarters are reached
+    order = [names[i] for i in hash_map_order([string_hash(name) for name in names], capacity)]
+    table: list[list[str]] = [[] for _ in range(11)]
+    for count, name in enumerate(order):
+        if count >= len(table) * 3 // 4:
+            walked = [earlier for bucket in reversed(table) for earlier in bucket]
+            table = [[] for _ in range(2 * len(table) + 1)]
+            for earlier in walked:
+                _bucket(table, earlier).insert(0, earlier)
+        _bucket(table, name).insert(0, name)
+    return [name for bucket in reversed(table) for name in bucket]
+
+
+def _bucket(table: list[list[str]], name: str) -> list[str]:
+    return table[(string_hash(name) & 0x7FFF_FFFF) % len(table)]
+
+
 # Numbers
 
 _FRACTION_BITS = 52

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
+from minutch.formats.javahash import property_names_order
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
 from minutch.records.content import Content
 
@@ -34,9 +35,9 @@ class MetaTagsParser(HtmlParseFilter):
             if self._is_wanted(name):
                 for value in values:
                     metadata.add(PREFIX + name, value)
-        for name, value in metatags.http_equiv_tags.items():
+        for name in property_names_order(list(metatags.http_equiv_tags)):
             if self._is_wanted(name):
-                metadata.add(PREFIX + name, value)
+                metadata.add(PREFIX + name, metatags.http_equiv_tags[name])
         return result
 
     def _is_wanted(self, name: str) -> bool:

@@ -160,3 +160,20 @@ def test_hash_map_grows_when_a_bucket_is_long() -> None:
 )
 def test_date_to_string(ms: int, text: str) -> None:
     assert javahash.date_to_string(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("put", "given"),
+    [
+        ("refresh pragma", "pragma refresh"),
+        (
+            "window-target pragma pics-label expires x-dns-prefetch-control set-cookie x-ua-compatible imagetoolbar "
+            "content-language content-type content-style-type",
+            "expires content-language x-dns-prefetch-control imagetoolbar pragma pics-label set-cookie "
+            "x-ua-compatible window-target content-style-type content-type",
+        ),
+    ],
+)
+def test_order_of_property_names(put: str, given: str) -> None:
+    """Orders that JDK 17 gives."""
+    assert javahash.property_names_order(put.split()) == given.split()
