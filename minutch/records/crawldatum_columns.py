@@ -12,7 +12,7 @@ Source: org.apache.nutch.crawl.CrawlDatum.readFields and write; org.apache.hadoo
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from minutch.errors import FormatError, TruncatedError
@@ -88,8 +88,3 @@ def encode_datum(row: Sequence[object]) -> bytes:
     if isinstance(metadata, bytes):
         return b"".join((fixed, signature, b"\1", metadata))
     return fixed + signature + b"\0"
-
-
-def decode_data(values: Iterable[bytes]) -> Iterator[DatumRow]:
-    """Each of `values` decoded."""
-    return map(decode_datum, values)

@@ -50,14 +50,6 @@ def empty(schema: pl.Schema) -> pl.DataFrame:
     return pl.DataFrame(schema=schema)
 
 
-def conform(frame: pl.DataFrame, schema: pl.Schema = CRAWLDB_SCHEMA) -> pl.DataFrame:
-    """`frame` with exactly the columns of `schema`, in its order and types; other columns are dropped.
-
-    Raises polars.exceptions.ColumnNotFoundError if one is missing.
-    """
-    return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-
-
 def concat(frames: list[pl.DataFrame], schema: pl.Schema = CRAWLDB_SCHEMA) -> pl.DataFrame:
     """The rows of all `frames`, in order; a table of `schema` without rows where there are none."""
     return pl.concat(frames, rechunk=False) if frames else empty(schema)
