@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from minutch.errors import FormatError
 from minutch.formats import javahash
-from minutch.formats.javaio import DataInput, DataOutput
+from minutch.formats.javaio import DataInput, DataOutput, encode_text
 from minutch.formats.writables import MapWritable, Writable
 
 LAYOUT_PLAIN: Final = "1.20"
@@ -52,8 +52,12 @@ class Outlink(Writable):
         return cls(url, anchor, MapWritable.read(data) if data.read_boolean() else None)
 
     def write(self, out: DataOutput) -> None:
-        out.write_text(self.to_url)
-        out.write_text(self.anchor)
+        url, anchor = encode_text(self.to_url), encode_text(self.anchor)
+        if not self.metadata and len(url) < 128 and len(anchor) < 128:  # nearly all: lengths and flag of a byte each
+            out.buf += b"%c%b%c%b\0" % (len(url), url, len(anchor), anchor)
+            return
+        out.write_text_bytes(url)
+        out.write_text_bytes(anchor)
         _write_metadata(out, self.metadata)
 
     def java_hash(self) -> int:

@@ -36,6 +36,8 @@ _BREAK_WORD: Final = b" " + _BREAK_BYTES + b" "
 _BLANK_TEXT: Final = _BREAK + " "
 """In the place of a text node that is nothing but blanks: a line end, too."""
 _MARKS: Final = (_NODE.encode(), _BREAK.encode())
+_MARK_START: Final = _BREAK_BYTES[:1]
+"""One byte is found many times faster than three."""
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 
 LINK_ATTRIBUTES: Final[Mapping[str, str]] = {
@@ -144,7 +146,7 @@ class _Walk:
                 if silent:
                     add("")
                     silent = False
-                elif text.strip(BLANKS):
+                elif not text.isspace() or text.strip(BLANKS):  # isspace is the quicker one, but takes no-break spaces
                     add(text)
                     broken = False
                 else:
@@ -189,19 +191,23 @@ class _Walk:
         for node, tag, start in self.found:
             values = node.attributes
             name = attributes[tag]
-            if name not in values or (tag in _NEEDS_CONTENT and node.first_child is None):
+            if name not in values:
+                continue
+            child = node.first_child
+            if child is None and tag in _NEEDS_CONTENT:
                 continue
             if "rel" in values and _NOFOLLOW.search(values["rel"] or ""):
                 continue
             if "method" in values and (values["method"] or "").lower() == "post":
                 continue
-            yield Link(values[name] or "", self._anchor(node, tag, start), _ORIGINAL.get(tag, tag))
+            if child is not None:
+                anchor = self._anchor(node, child, tag, start)
+            else:
+                anchor = (values.get("alt") or "").strip(_TRIMMED) if tag == "img" else ""
+            yield Link(values[name] or "", anchor, _ORIGINAL.get(tag, tag))
 
-    def _anchor(self, node: LexborNode, tag: str, start: int) -> str:
-        """The text inside a link element; else what its images say."""
-        child = node.first_child
-        if child is None:
-            return (node.attributes.get("alt") or "").strip(_TRIMMED) if tag == "img" else ""
+    def _anchor(self, node: LexborNode, child: LexborNode, tag: str, start: int) -> str:
+        """The text inside a link element, whose first child is `child`; else what its images say."""
         if tag in _SILENT:
             text = ""
         elif child.next is None and child.tag == "-text":
@@ -254,13 +260,13 @@ def build_tree(data: bytes) -> LexborHTMLParser:
     That is how Nutch's parser takes it. The noncharacters that this module needs for marks are dropped; what is not
     UTF-8 becomes U+FFFD.
     """
-    for mark in _MARKS:
-        if mark in data:
+    if _MARK_START in data:
+        for mark in _MARKS:
             data = data.replace(mark, b"")
     if any(_has_filled_iframe(data, name) for name in _IFRAME_STARTS):
         data = _FILLED_IFRAME.sub(rb"<x-iframe\1>\2</x-iframe>", data)
-    for tag in _TEMPLATE_TAGS:
-        if tag in data:
+    if b"template" in data or b"TEMPLATE" in data:
+        for tag in _TEMPLATE_TAGS:
             data = data.replace(tag, tag[:-8] + b"x-template")
     return LexborHTMLParser(data, options=LexborDocumentOptions.WO_EVENTS)
 

@@ -75,6 +75,10 @@ class OpicScoring(ScoringFilter):
             return adjust
         share = float32(_score_of(parse_data) / (all_count if self.count_filtered else len(targets)))
         internal, external = float32(share * self.internal_factor), float32(share * self.external_factor)
+        if internal == external:
+            for _, datum in targets:
+                datum.score = internal
+            return adjust
         from_host = _host(from_url)
         for url, datum in targets:
             to_host = _host(url)
