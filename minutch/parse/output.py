@@ -149,7 +149,7 @@ class OutputRules:
         for link in data.outlinks:
             if len(kept) >= most:
                 break
-            target = self._target(url, link.to_url, origin)
+            target = link.to_url if self._filtered else self._accepted(url, link.to_url, origin)
             if target is None:
                 continue
             datum = CrawlDatum(STATUS_LINKED, self._interval, fetch_time=now)
@@ -159,9 +159,6 @@ class OutputRules:
             targets.append((target, datum))
             kept.append(Outlink(target, link.anchor, link.metadata))
         return kept, targets, self._distribute(url, data, targets)
-
-    def _target(self, url: str, target: str, origin: str | None) -> str | None:
-        return target if self._filtered else self._accepted(url, target, origin)
 
     def _accepted(self, url: str, target: str, origin: str | None) -> str | None:
         if len(target) > self._max_length:

@@ -86,19 +86,20 @@ class HtmlPages:
 
     def _outlinks(self, page: Page, base: str) -> list[Outlink]:
         """The links of a page made absolute; what is no URL (or has a scheme Nutch does not know) is left out."""
-        resolver = _resolver(base, page.base)
+        resolve = _resolver(base, page.base).resolve
+        names_elements = bool(self._node_name_key)
         outlinks = []
         for link in page.links:
             try:
-                url = resolver.resolve(link.target)
+                url = resolve(link.target)
             except UrlError:
                 continue
-            outlinks.append(Outlink(url, link.anchor, self._link_metadata(link)))
+            outlinks.append(Outlink(url, link.anchor, self._link_metadata(link) if names_elements else None))
         return outlinks
 
-    def _link_metadata(self, link: Link) -> MapWritable | None:
-        """The name of the link's element, if parser.html.outlinks.htmlnode_metadata_name says under which key."""
-        return MapWritable([(Text(self._node_name_key), Text(link.element))]) if self._node_name_key else None
+    def _link_metadata(self, link: Link) -> MapWritable:
+        """The name of the link's element, under the key of parser.html.outlinks.htmlnode_metadata_name."""
+        return MapWritable([(Text(self._node_name_key), Text(link.element))])
 
 
 def _text(page: Page, data: bytes) -> str:
