@@ -106,12 +106,8 @@ class PageParser:
             return PageResult([skipped], [])
         return self._records(content, failed_result(content.url, reason), now)
 
-    def parse_fetched(self, content: Content, fetch_time: int) -> FetchedResult:
-        """Parse a page that has just been fetched with success, at `fetch_time` in ms."""
-        return self.fetched_records(content, self.read_fetched(content), fetch_time)
-
     def read_fetched(self, content: Content) -> ParseResult | None:
-        """The first half of `parse_fetched`: what the parsers make of a page; None if it is passed over."""
+        """First half for a page just fetched: what the parsers make of it; None if it is passed over."""
         if self._skips_truncated and is_truncated(content):
             return None
         try:
@@ -127,16 +123,9 @@ class PageParser:
         self._fetch_output.prepare_links(link for parse in parses for link in parse.data.outlinks[:most])
 
     def fetched_records(self, content: Content, result: ParseResult | None, fetch_time: int) -> FetchedResult:
-        """The second half of `parse_fetched`: the records of what was read."""
+        """Second half: the records of what was read; the page was fetched at `fetch_time`, in ms."""
         if result is None:
             return FetchedResult(self._signature.calculate(content, ""), self._deletes_failed, [])
-        return self._fetched(content, result, fetch_time)
-
-    def fail_fetched(self, content: Content, reason: str, fetch_time: int) -> FetchedResult:
-        """The same for a page whose parser died or ran out of time."""
-        return self._fetched(content, failed_result(content.url, reason), fetch_time)
-
-    def _fetched(self, content: Content, result: ParseResult, fetch_time: int) -> FetchedResult:
         own, failed, outputs = None, False, []
         for url, parse in result.items():
             failed = failed or (self._deletes_failed and not parse.data.status.is_success)
