@@ -8,7 +8,7 @@ from __future__ import annotations
 from minutch.arguments import Flag, fail, parse
 from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters
-from minutch.urls.lineserver import LineServer
+from minutch.urls.lineserver import LINE_FLAGS, answer_lines
 
 USAGE = """\
 URLFilterChecker [-Dproperty=value]... [-filterName filterName] (-stdin | -listen <port> [-keepClientCnxOpen])
@@ -20,9 +20,7 @@ URLFilterChecker [-Dproperty=value]... [-filterName filterName] (-stdin | -liste
 
 FLAGS = (
     Flag("-filterName", value="filterName"),
-    Flag("-stdin"),
-    Flag("-listen", value="port", convert=int),
-    Flag("-keepClientCnxOpen"),
+    *LINE_FLAGS,
 )
 
 
@@ -42,9 +40,4 @@ def run(args: list[str], context: JobContext) -> int:
         passed = filters.filter(line)
         return f"-{line}" if passed is None else f"+{passed}"
 
-    if given["-listen"] is not None:
-        with LineServer(given["-listen"], check, keep_open=given["-keepClientCnxOpen"]) as server:
-            server.serve_forever()
-    for line in context.stdin:
-        context.print(check(line.rstrip("\r\n")))
-    return 0
+    return answer_lines(given, check, context)

@@ -1,4 +1,4 @@
-"""A server for the checker commands: a line in, a line out (AbstractChecker's -listen)."""
+"""What the checker commands share: a line in, a line out, from stdin or from connections (AbstractChecker)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,22 @@ import logging
 import socketserver
 from collections.abc import Callable
 
+from minutch.arguments import Arguments, Flag
+from minutch.job import JobContext
+
 log = logging.getLogger(__name__)
+
+LINE_FLAGS = (Flag("-stdin"), Flag("-listen", value="port", convert=int), Flag("-keepClientCnxOpen"))
+
+
+def answer_lines(given: Arguments, answer: Callable[[str], str], context: JobContext) -> int:
+    """Answer each line, from where `given`, the values of LINE_FLAGS, says; returns the exit code."""
+    if given["-listen"] is not None:
+        with LineServer(given["-listen"], answer, keep_open=given["-keepClientCnxOpen"]) as server:
+            server.serve_forever()
+    for line in context.stdin:
+        context.print(answer(line.rstrip("\r\n")))
+    return 0
 
 
 class LineServer(socketserver.ThreadingTCPServer):

@@ -9,7 +9,7 @@ from minutch.arguments import Flag, fail, parse
 from minutch.errors import UrlError
 from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT, URLNormalizers
-from minutch.urls.lineserver import LineServer
+from minutch.urls.lineserver import LINE_FLAGS, answer_lines
 
 USAGE = """\
 URLNormalizerChecker [-Dproperty=value]... [-normalizer <normalizerName>] [-scope <scope>] \
@@ -26,9 +26,7 @@ An empty line is printed for a URL that is malformed or dropped."""
 FLAGS = (
     Flag("-normalizer", value="normalizerName"),
     Flag("-scope", value="scope"),
-    Flag("-stdin"),
-    Flag("-listen", value="port", convert=int),
-    Flag("-keepClientCnxOpen"),
+    *LINE_FLAGS,
 )
 
 
@@ -50,9 +48,4 @@ def run(args: list[str], context: JobContext) -> int:
         except UrlError:
             return ""
 
-    if given["-listen"] is not None:
-        with LineServer(given["-listen"], check, keep_open=given["-keepClientCnxOpen"]) as server:
-            server.serve_forever()
-    for line in context.stdin:
-        context.print(check(line.rstrip("\r\n")))
-    return 0
+    return answer_lines(given, check, context)
