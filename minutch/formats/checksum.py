@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +45,30 @@ def chunk_sums(data: bytes | bytearray | memoryview, chunk: int = BYTES_PER_CHEC
     return sums.tobytes()
 
 
-class ChecksumWriter:
+class WholeOrNothing(ABC):
+    """A writer for a `with` block: closed at its end, discarded if it ends in an error."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Finish what was written."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Remove what was written."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+
+class ChecksumWriter(WholeOrNothing):
     """A new file and its sibling, written front to back."""
 
     def __init__(self, path: str | Path) -> None:
@@ -92,15 +116,6 @@ class ChecksumWriter:
         self._sums.close()
         self.path.unlink(missing_ok=True)
         crc_path(self.path).unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
 
 
 class ChecksumReader:

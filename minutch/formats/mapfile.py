@@ -16,11 +16,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from minutch.errors import FormatError
-from minutch.formats.checksum import crc_path
+from minutch.formats.checksum import WholeOrNothing, crc_path
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.keyorder import LONG, TEXT, Key, sort_key
 from minutch.formats.sequencefile import BLOCK, NONE, SequenceFileReader, SequenceFileWriter
@@ -175,7 +174,7 @@ class MapFileReader:
         self.close()
 
 
-class MapFileWriter:
+class MapFileWriter(WholeOrNothing):
     """Writes a MapFile into a directory, which is made if need be. Keys must come in ascending order.
 
     Leaving the `with` block by an error removes the unfinished files. `sync` and `index_sync` give the markers.
@@ -248,15 +247,6 @@ class MapFileWriter:
         """Close and remove the unfinished files."""
         self.data.discard()
         self._index.discard()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
 
 
 class _IndexChoice:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from minutch.errors import FormatError
-from minutch.formats.checksum import ChecksumWriter
+from minutch.formats.checksum import ChecksumWriter, WholeOrNothing
 from minutch.formats.compress import DEFAULT_CODEC, Codec, codec
 from minutch.formats.javaio import DataOutput, encode_vlong
 from minutch.formats.sequenceheader import (
@@ -49,7 +48,7 @@ class _StreamOut:
         pass
 
 
-class SequenceFileWriter:
+class SequenceFileWriter(WholeOrNothing):
     """Writes a SequenceFile of version 6 to a path, with its `.crc` sibling, or to a binary stream, which stays open.
 
     `sync` gives the 16 bytes of the marker (for files that must come out equal byte for byte). Leaving the `with`
@@ -144,15 +143,6 @@ class SequenceFileWriter:
     def discard(self) -> None:
         """Close and remove the unfinished file."""
         self._out.discard()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
 
 
 class _BlockColumns:
