@@ -4,8 +4,8 @@
 
 Both see the same pages in the same run, one after the other in each round, each in a process of its own whose CPU time
 (with that of its workers) is taken. The bare loop has the pages decompressed in memory and keeps nothing; the job reads
-a segment, resolves, normalizes and filters the links, signs, scores and writes three folders. Without --pages the HTML
-files below /usr/share/doc are taken, else made-up pages. Prints a Markdown table and a line of JSON.
+a segment, resolves, normalizes and filters the links, signs, scores and writes three folders. Without --pages the pages
+are those of `corpus`. Prints a Markdown table and a line of JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-import random
 import resource
 import shutil
 import statistics
@@ -28,57 +27,11 @@ from minutch.conf import Configuration
 from minutch.records.content import Content
 from minutch.records.metadata import FETCH_STATUS_KEY, SCORE_KEY, Metadata
 from minutch.segment.store import CONTENT, Segment, part_writer
+from tests.benchmarks.corpus import corpus
 
 PROJECT = Path(__file__).parents[2]
 HOSTS = 200
-DISTINCT = 2000
 PLUGINS = "protocol-http|urlfilter-regex|parse-html|scoring-opic|urlnormalizer-(pass|regex|basic)"
-WORDS = [
-    "crawl",
-    "page",
-    "link",
-    "text",
-    "host",
-    "queue",
-    "fetch",
-    "robot",
-    "index",
-    "score",
-    "parse",
-    "segment",
-    "graph",
-    "shard",
-    "token",
-    "anchor",
-]
-
-
-def real_pages(folder: Path) -> list[bytes]:
-    """Up to `DISTINCT` HTML files of 2 to 200 KB, the same choice at every run."""
-    found = (path for path in folder.rglob("*.html") if path.is_file())
-    files = sorted(path for path in found if 2_000 <= path.stat().st_size <= 200_000)
-    return [path.read_bytes() for path in random.Random(1).sample(files, min(DISTINCT, len(files)))]
-
-
-def made_up_pages() -> list[bytes]:
-    """Pages of about 22 KB with 50 links, a third of them in a menu that all pages share."""
-    rng = random.Random(1)
-    menu = "".join(f'<li><a href="/section{i}/index.html">Section {i}</a></li>\n' for i in range(16))
-    return [made_up_page(rng, menu, number).encode() for number in range(DISTINCT)]
-
-
-def made_up_page(rng: random.Random, menu: str, number: int) -> str:
-    """One of them."""
-    parts = []
-    for _ in range(34):
-        text = " ".join(rng.choices(WORDS, k=80))
-        target = f"../topic{rng.randrange(900)}/page{rng.randrange(9000)}.html"
-        link = f'<a class="ref internal" href="{target}">{text[:20]}</a>'
-        parts.append(f'<div class="section"><h3>{text[:30]}</h3>\n<p>{text} {link}</p></div>\n')
-    return (
-        f"<!DOCTYPE html><html><head><meta charset=utf-8><title>Page {number}</title></head>\n"
-        f"<body><nav><ul>{menu}</ul></nav>\n<main>{''.join(parts)}</main></body></html>\n"
-    )
 
 
 def write_segment(folder: Path, pages: list[bytes], count: int) -> Segment:
@@ -137,7 +90,7 @@ def measure(folder: Path, pages: list[bytes], count: int, rounds: int) -> tuple[
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--pages", type=Path, default=Path("/usr/share/doc"))
+    options.add_argument("--pages", type=Path, help="folder with HTML files")
     options.add_argument("--count", type=int, default=4000)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
@@ -145,8 +98,7 @@ def main() -> None:
     if given.bare:
         bare(islice(cycle(pickle.loads(given.bare.read_bytes())), given.count))
         return
-    pages = real_pages(given.pages)
-    pages = pages if len(pages) >= 100 else made_up_pages()
+    pages = corpus(folder=given.pages).pages
     with tempfile.TemporaryDirectory() as folder:
         bare_times, job_times = measure(Path(folder), pages, given.count, given.rounds)
     report(pages, given.count, bare_times, job_times)
