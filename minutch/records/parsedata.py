@@ -7,6 +7,7 @@ ParseImpl    boolean canonical, ParseText, ParseData
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -15,6 +16,7 @@ from minutch.formats.javaio import DataInput, DataOutput
 from minutch.formats.writables import Writable
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata, read_version
+from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 
@@ -28,7 +30,7 @@ class ParseData(Writable):
     class_name = "org.apache.nutch.parse.ParseData"
     status: ParseStatus = field(default_factory=ParseStatus)
     title: str = ""
-    outlinks: list[Outlink] = field(default_factory=list)
+    outlinks: Sequence[Outlink] = field(default_factory=list)
     content_meta: Metadata = field(default_factory=Metadata)
     parse_meta: Metadata = field(default_factory=Metadata)
 
@@ -53,8 +55,11 @@ class ParseData(Writable):
         self.status.write(out)
         out.write_text(self.title)
         out.write_int(len(self.outlinks))
-        for link in self.outlinks:
-            link.write(out)
+        if isinstance(self.outlinks, OutlinkRun):
+            out.write_bytes(self.outlinks.data)
+        else:
+            for link in self.outlinks:
+                link.write(out)
         self.content_meta.write(out)
         self.parse_meta.write(out)
 

@@ -19,6 +19,7 @@ from minutch.parse.dispatch import ParserNotFound, ParseUtil
 from minutch.parse.mime import MimeUtil
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.content import Content
+from minutch.records.links import Outlink
 from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import FAILED, FAILED_TRUNCATED, SUCCESS, ParseStatus
@@ -47,7 +48,8 @@ class ZipParser(Parser):
         if length.isdecimal() and int(length) != len(content.content):
             reason = f"Content truncated at {len(content.content)} bytes. Parser can't handle incomplete zip file."
             return _failed(content, FAILED_TRUNCATED, reason)
-        texts, links = [], []
+        texts: list[str] = []
+        links: list[Outlink] = []
         try:
             for name, parse in self._members(content):
                 texts.append(f"{name} {parse.text} ")
