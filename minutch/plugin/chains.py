@@ -144,15 +144,14 @@ def _by_distinct(urls: pl.Series, steps: Sequence[Callable[[pl.Series], pl.Serie
 
     if not steps or urls.is_empty():
         return urls
-    distinct = urls.drop_nulls().unique()
-    nothing_repeats = len(distinct) == len(urls)
-    if nothing_repeats:
-        distinct = urls
+    present = urls.drop_nulls()
+    nothing_repeats = present.hash().n_unique() == len(present)  # hashes that differ take less time than strings
+    distinct = urls if nothing_repeats else present.unique()
     results = distinct
     for step in steps:
         alive = results.is_not_null()
         changed = _call(step, results.filter(alive))
-        results = changed if alive.all() else results.scatter(alive.arg_true(), changed)
+        results = changed if alive.all() else results.clone().scatter(alive.arg_true(), changed)
     name = urls.name
     if nothing_repeats:
         return results.cast(pl.String).alias(name)
