@@ -1,10 +1,15 @@
-"""How many pages `minutch fetch` does in a second of CPU: fetched, parsed, filtered, stored as a Nutch segment.
+"""How many pages are fetched in a second of CPU: by minutch, and by Scrapy, Crawlee-python and Nutch beside it.
 
-    python -m tests.benchmarks.fetching [--pages DIR] [--count 20000] [--hosts 200] [--threads 100] [--processes 1,2]
-                                        [--parse true,false] [--rounds 3]
+    python -m tests.benchmarks.fetching [--urls 20000] [--pages 2000] [--folder DIR] [--hosts 200] [--threads 100]
+                                        [--processes 1 2] [--rounds 3] [--only parse while store scrapy crawlee nutch]
+                                        [--peers DIR]
 
-A server of ours (a process of its own, whose CPU does not count) has some 2,000 HTML files on loopback addresses; delay
-0. CPU time is that of the fetch and all its processes. Prints a Markdown table and a line of JSON.
+nginx (or, where that is missing, a server of ours) has the pages of `corpus` on loopback addresses, delay 0; its CPU
+does not count. minutch fetches, parses, normalizes and filters links and stores Nutch segments; Scrapy and Crawlee
+take and resolve the links and append the bodies to a file; Nutch (in NUTCH_HOME) fetches and parses. All take the same
+URLs, one after the other in each round. CPU is that of a command and all its processes; the median of the rounds
+counts. --peers is the virtual environment of Scrapy and Crawlee, made if it is not there. Prints a Markdown table and a
+line of JSON.
 """
 
 from __future__ import annotations
@@ -13,110 +18,151 @@ import argparse
 import json
 import os
 import random
-import shutil
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from minutch.conf import Configuration
-from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.segment.store import CRAWL_GENERATE, Segment, part_writer
-from tests.benchmarks.measure import Cost, run
-from tests.benchmarks.parsing import made_up_pages, real_pages
+from tests.benchmarks.corpus import PAGES, corpus
+from tests.benchmarks.fetchers import FETCHERS, Fetcher, Work, install_peers, measure
+from tests.benchmarks.measure import Cost, Failed
+from tests.benchmarks.pageserver import page_url, serving
 
-PROJECT = Path(__file__).parents[2]
-PLUGINS = "protocol-http|urlfilter-regex|parse-html|scoring-opic|urlnormalizer-(pass|regex|basic)"
-PROPERTIES = {
-    "http.agent.name": "benchmark",
-    "http.filter.ipaddress.include": "loopback",
-    "plugin.includes": PLUGINS,
-    "fetcher.server.delay": "0",
-    "fetcher.threads.start.delay": "0",
-}
+OURS = ("parse", "while", "store")
 
 
-def make_segment(folder: Path, count: int, hosts: int, port: int) -> Segment:
-    """A fetch list of `count` URLs over `hosts` addresses, in no order."""
-    segment = Segment(folder / "segments" / "20260101000000")
-    shutil.rmtree(folder / ".fetchstate", ignore_errors=True)
+@dataclass(frozen=True)
+class Case:
+    """A fetcher with a number of processes."""
+
+    fetcher: Fetcher
+    processes: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a case came to; rates are pages per second."""
+
+    name: str
+    processes: int
+    pages_per_second: float
+    pages_per_cpu_second: float
+    peak_megabytes: float
+    """Of the largest process."""
+
+
+def make_urls(count: int, pages: int, hosts: int, port: int) -> list[str]:
+    """The URLs, in no order; each host has as many."""
     urls = [
-        f"http://127.0.{1 + n % hosts // 200}.{1 + n % hosts % 200}:{port}/docs/{n}/page.html" for n in range(count)
+        page_url(f"127.0.{1 + host // 200}.{1 + host % 200}", port, number, pages)
+        for number, host in ((number, number % hosts) for number in range(count))
     ]
     random.Random(2).shuffle(urls)
-    with part_writer(segment.path, CRAWL_GENERATE, 0, Configuration()) as append:
-        for url in urls:
-            append(url, CrawlDatum(STATUS_DB_UNFETCHED, 2_592_000, 1.0))
-    return segment
+    return urls
 
 
-@contextmanager
-def server(pages: list[bytes], folder: Path) -> Iterator[int]:
-    """The page server; its port."""
-    folder.mkdir()
-    for number, page in enumerate(pages):
-        (folder / f"{number:05}.html").write_bytes(page)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "tests.benchmarks.pageserver", str(folder), str(port)]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield port
-        finally:
-            process.kill()
+def cases(only: Sequence[str], processes: Sequence[int], peers: Path | None) -> list[Case]:
+    """What is to be measured, with a message about what can't be."""
+    found = []
+    for fetcher in FETCHERS:
+        missing = None
+        if only and fetcher.name not in only:
+            continue
+        if fetcher.name in ("scrapy", "crawlee") and peers is None:
+            missing = "--peers is not given"
+        elif fetcher.name == "nutch" and "NUTCH_HOME" not in os.environ:
+            missing = "NUTCH_HOME is not set"
+        if missing is None:
+            found += [Case(fetcher, count) for count in (processes if fetcher.many_processes else [1])]
+        else:
+            print(f"without {fetcher.title}: {missing}", file=sys.stderr)
+    return found
 
 
-def measure(folder: Path, port: int, count: int, hosts: int, threads: int, values: dict[str, str]) -> Cost:
-    """Fetch once, in a process of its own."""
-    segment = make_segment(folder, count, hosts, port)
-    options = [f"-D{name}={value}" for name, value in (PROPERTIES | values).items()]
-    command = [sys.executable, "-m", "minutch", "fetch", *options, segment.path, "-threads", str(threads)]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    try:
-        return run(command, cwd=folder, env=environment)
-    finally:
-        shutil.rmtree(segment.path.parent)
+def result(case: Case, costs: Sequence[Cost], urls: int) -> Result:
+    """The medians of all rounds."""
+    return Result(
+        case.fetcher.name,
+        case.processes,
+        urls / statistics.median(cost.seconds for cost in costs),
+        urls / statistics.median(cost.cpu_seconds for cost in costs),
+        max(cost.peak_bytes for cost in costs) / 1e6,
+    )
 
 
-def main() -> None:
-    """Measure all combinations in turn, several rounds."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--pages", type=Path, help="folder with HTML files; made-up pages otherwise")
-    parser.add_argument("--count", type=int, default=20_000)
+def ratios(results: Sequence[Result]) -> dict[str, float]:
+    """minutch's pages per CPU second over each peer's, and more processes' pages per second over one's."""
+    by_case = {(r.name, r.processes): r for r in results}
+    found = {}
+    for name in OURS:
+        one = by_case.get((name, 1))
+        if one is None:
+            continue
+        for peer in results:
+            if peer.name not in OURS:
+                found[f"{name}/{peer.name}"] = one.pages_per_cpu_second / peer.pages_per_cpu_second
+            elif peer.name == name and peer.processes > 1:
+                found[f"{name}: {peer.processes} processes/1"] = peer.pages_per_second / one.pages_per_second
+    return found
+
+
+def markdown(results: Sequence[Result]) -> str:
+    """The tables."""
+    titles = {fetcher.name: fetcher.title for fetcher in FETCHERS}
+    lines = ["| | processes | pages/s | pages per CPU s | peak memory |", "|---|--:|--:|--:|--:|"]
+    lines += [
+        f"| {titles[r.name]} | {r.processes} | {r.pages_per_second:,.0f} | {r.pages_per_cpu_second:,.0f} "
+        f"| {r.peak_megabytes:,.0f} MB |"
+        for r in results
+    ]
+    found = ratios(results)
+    if found:
+        lines += ["", "| | times |", "|---|--:|", *(f"| {name} | {value:.2f} |" for name, value in found.items())]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.fetching", description=__doc__.split("\n")[0])
+    parser.add_argument("--urls", type=int, default=20_000)
+    parser.add_argument("--pages", type=int, default=PAGES)
+    parser.add_argument("--folder", type=Path, help="HTML files to serve instead of the documentation packages'")
     parser.add_argument("--hosts", type=int, default=200)
     parser.add_argument("--threads", type=int, default=100)
-    parser.add_argument("--processes", default="1,2")
-    parser.add_argument("--parse", default="true,false")
+    parser.add_argument("--processes", type=int, nargs="+", default=[1])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", default=[], choices=[fetcher.name for fetcher in FETCHERS])
+    parser.add_argument("--peers", type=Path, help="virtual environment of Scrapy and Crawlee")
     given = parser.parse_args()
-    pages = real_pages(given.pages) if given.pages else made_up_pages()
-    cases = [(parse, int(n)) for parse in given.parse.split(",") for n in given.processes.split(",")]
-    costs: dict[tuple[str, int], list[Cost]] = {case: [] for case in cases}
-    with tempfile.TemporaryDirectory() as name, server(pages, Path(name) / "pages") as port:
-        for _ in range(given.rounds):
-            for parse, processes in cases:
-                values = {"fetcher.parse": parse, "minutch.fetch.processes": str(processes)}
-                cost = measure(Path(name), port, given.count, given.hosts, given.threads, values)
-                costs[parse, processes].append(cost)
-    size = statistics.fmean(map(len, pages)) / 1024
-    print(f"{len(pages)} pages, mean {size:.1f} KB; {given.count} URLs, {given.hosts} hosts, {given.threads} threads\n")
-    print("| parse | processes | pages/s/core | pages/s | peak MB of the largest process |\n|---|---|---|---|---|")
-    result = []
-    for (parse, processes), found in costs.items():
-        cpu = given.count / statistics.median(cost.cpu_seconds for cost in found)
-        wall = given.count / statistics.median(cost.seconds for cost in found)
-        peak = max(cost.peak_bytes for cost in found) >> 20
-        print(f"| {parse} | {processes} | {cpu:,.0f} | {wall:,.0f} | {peak} |")
-        result.append({"parse": parse, "processes": processes, "pages_per_core_second": cpu, "pages_per_second": wall})
-    print(json.dumps({"fetching": result}))
+    if given.peers is not None:
+        install_peers(given.peers.absolute())
+    chosen = cases(given.only, given.processes, given.peers and given.peers.absolute())
+    pages = corpus(given.pages, given.folder)
+    costs: dict[Case, list[Cost]] = {case: [] for case in chosen}
+    try:
+        with tempfile.TemporaryDirectory() as name, serving(pages.pages, Path(name) / "site") as (port, server):
+            urls = make_urls(given.urls, len(pages.pages), given.hosts, port)
+            for number in range(given.rounds):
+                for case in chosen:
+                    work = Work(Path(name) / "run", urls, given.threads, case.processes, given.peers)
+                    cost = measure(case.fetcher, work)
+                    costs[case].append(cost)
+                    rate = len(urls) / cost.cpu_seconds
+                    print(
+                        f"round {number + 1}: {case.fetcher.name} x {case.processes}: {rate:,.0f}/CPU s",
+                        file=sys.stderr,
+                    )
+    except Failed as exc:
+        print(exc, file=sys.stderr)
+        return 1
+    results = [result(case, found, given.urls) for case, found in costs.items()]
+    print(f"{given.urls:,} URLs over {pages} from {server}, {given.hosts} hosts, {given.threads} threads\n")
+    print(markdown(results))
+    print(json.dumps({"fetching": [asdict(r) for r in results], "ratios": ratios(results)}))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

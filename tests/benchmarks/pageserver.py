@@ -1,21 +1,100 @@
-"""Serves pages on every loopback address as fast as Python can: /docs/<n>/page.html is page n of a folder.
+"""Serves pages on every loopback address: nginx where it is installed, else a server of ours.
 
-    python -m tests.benchmarks.pageserver FOLDER PORT
+    python -m tests.benchmarks.pageserver FOLDER PORT          (ours)
 
-Answers are put together beforehand; connections are kept. Prints a line when it listens.
+/docs/<copy>/<page>.html is a page, whatever the copy; everything else, robots.txt too, is 404. Connections are kept.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
+import socket
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-HEADERS = (
-    b"HTTP/1.1 200 OK\r\nServer: pages\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Type: text/html\r\n"
-    b'Last-Modified: Wed, 01 Jan 2025 10:20:30 GMT\r\nETag: "%d"\r\nAccept-Ranges: bytes\r\nContent-Length: %d\r\n\r\n'
+from tests.benchmarks.measure import Failed
+
+PROJECT: Final = Path(__file__).parents[2]
+COPIES: Final = 100
+"""How many URLs lead to one page at most."""
+_NGINX: Final = """
+daemon off;
+master_process off;
+pid nginx.pid;
+error_log nginx-error.log;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    types {{ text/html html; }}
+    charset utf-8;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000;
+    keepalive_timeout 600;
+    open_file_cache max=5000 inactive=600s;
+    open_file_cache_valid 600s;
+    server {{
+        listen 0.0.0.0:{port} backlog=4096;
+        root {folder};
+    }}
+}}
+"""
+_HEADERS: Final = (
+    b"HTTP/1.1 200 OK\r\nServer: pages\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\n"
+    b"Content-Type: text/html; charset=utf-8\r\nLast-Modified: Wed, 01 Jan 2025 10:20:30 GMT\r\n"
+    b'ETag: "%d"\r\nAccept-Ranges: bytes\r\nContent-Length: %d\r\n\r\n'
 )
-MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+_MISSING: Final = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+
+
+def page_url(host: str, port: int, number: int, pages: int) -> str:
+    """URL number `number` of a site of `pages` pages."""
+    return f"http://{host}:{port}/docs/{number // pages}/{number % pages:05}.html"
+
+
+@contextmanager
+def serving(pages: list[bytes], folder: Path) -> Iterator[tuple[int, str]]:
+    """Serve `pages` from files below `folder` for a while; the port and the server's name."""
+    files = folder / "pages"
+    files.mkdir(parents=True)
+    for number, page in enumerate(pages):
+        (files / f"{number:05}.html").write_bytes(page)
+    docs = folder / "docs"
+    docs.mkdir()
+    for copy in range(COPIES):
+        (docs / str(copy)).symlink_to(files)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+    if nginx is None:
+        command = [sys.executable, "-m", __name__, str(files), str(port)]
+    else:
+        settings = folder / "nginx.conf"
+        settings.write_text(_NGINX.format(port=port, folder=folder), encoding="utf-8")
+        command = [nginx, "-p", str(folder), "-e", str(folder / "nginx-error.log"), "-c", str(settings)]
+    with subprocess.Popen(command, cwd=PROJECT) as process:
+        try:
+            _wait(process, port)
+            yield port, "our own server" if nginx is None else "nginx"
+        finally:
+            process.kill()
+
+
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    """Until the server answers."""
+    while process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            return
+        except ConnectionRefusedError:
+            continue
+    raise Failed(f"the page server ended with exit code {process.returncode}")
 
 
 class Pages(asyncio.Protocol):
@@ -30,17 +109,16 @@ class Pages(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         for request in data.split(b"\r\n\r\n")[:-1]:
             path = request.split(b" ", 2)[1].split(b"/")
-            found = len(path) == 4 and path[2].isdigit()
-            answer = self.answers[int(path[2]) % len(self.answers)] if found else MISSING
+            number = path[-1].removesuffix(b".html")
+            answer = self.answers[int(number)] if len(path) == 4 and number.isdigit() else _MISSING
             self.transport.write(answer)  # type: ignore[attr-defined]
 
 
 async def serve(folder: Path, port: int) -> None:
     """Serve until the process is ended."""
     pages = [path.read_bytes() for path in sorted(folder.glob("*.html"))]
-    answers = [HEADERS % (number, len(page)) + page for number, page in enumerate(pages)]
+    answers = [_HEADERS % (number, len(page)) + page for number, page in enumerate(pages)]
     server = await asyncio.get_running_loop().create_server(lambda: Pages(answers), "0.0.0.0", port, backlog=4096)
-    print("listening", flush=True)
     await server.serve_forever()
 
 
