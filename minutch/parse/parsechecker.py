@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import pickle
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.conf import Configuration
-from minutch.errors import MinutchError, UsageError
+from minutch.errors import MinutchError
 from minutch.formats.writables import MapWritable, Text
 from minutch.job import JobContext
 from minutch.parse.dispatch import ParserNotFound, ParseUtil, failed_result
@@ -28,89 +30,49 @@ from minutch.plugin.points import ParseResult, ProtocolOutput
 from minutch.plugin.protocols import ProtocolFactory
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import CONTENT_TYPE_KEY
+from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
+from minutch.records.parsedata import ParseData
+from minutch.urls.lineserver import LINE_FLAGS, answer_lines
 
 log = logging.getLogger(__name__)
 
 FAILED: Final = 255
-USAGE: Final = """Usage:
-  ParserChecker [OPTIONS] <url>
-    Fetch and parse one page
-  ParserChecker [OPTIONS] -stdin
-    Fetch and parse the pages whose URLs stand on stdin, one per line
-Options:
+USAGE: Final = """\
+ParserChecker [OPTIONS] (<url> | -stdin | -listen <port> [-keepClientCnxOpen])
+
   -D<property>=<value>  set a property (stands before the other options)
   -normalize            normalize the URLs
   -followRedirects      follow redirects
   -checkRobotsTxt       fail if robots.txt forbids the page
   -dumpText             show the text as well
   -forceAs <mimeType>   parse as this type, whatever the page's type is
-  -md <key>=<value>     metadata of the CrawlDatum
-"""
+  -md <key>=<value>     metadata of the CrawlDatum; may be repeated
+  -stdin                fetch and parse the pages whose URLs stand on stdin, one on each line
+  -listen <port>        those that come from connections to this port
+  -keepClientCnxOpen    more than one on each connection"""
+FLAGS: Final = (
+    Flag("-normalize"),
+    Flag("-followRedirects"),
+    Flag("-checkRobotsTxt"),
+    Flag("-dumpText"),
+    Flag("-forceAs", value="mimeType"),
+    Flag("-md", value="key>=<value", repeats=True),
+    *LINE_FLAGS,
+)
 _MOST_REDIRECTS: Final = 3
-
-
-@dataclass(slots=True)
-class CheckOptions:
-    """What the command line asks for."""
-
-    url: str = ""
-    normalize: bool = False
-    follow_redirects: bool = False
-    check_robots: bool = False
-    dump_text: bool = False
-    force_as: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict)
-
-
-_SWITCHES: Final = {
-    "-normalize": "normalize",
-    "-followRedirects": "follow_redirects",
-    "-checkRobotsTxt": "check_robots",
-    "-dumpText": "dump_text",
-}
 
 
 def run(args: list[str], context: JobContext) -> int:
     """The command."""
-    options = _options(args)
-    with PageChecker(context.conf, options, context) as checker:
-        if options.url:
-            return checker.check(options.url)
-        for line in context.stdin:
-            checker.check(line.rstrip("\r\n"))
-    return 0
-
-
-def _options(args: list[str]) -> CheckOptions:
     if not args:
-        raise _usage("")
-    options = CheckOptions()
-    rest = list(args)
-    while rest:
-        word = rest.pop(0)
-        if word in _SWITCHES:
-            setattr(options, _SWITCHES[word], True)
-        elif word in ("-forceAs", "-md"):
-            if not rest:
-                raise _usage(f"ERR: {word} needs a value")
-            value = rest.pop(0)
-            if word == "-md":
-                key, _, value = value.partition("=")
-                options.metadata[key] = value
-            else:
-                options.force_as = value
-        elif word != "-stdin":
-            if rest:
-                raise _usage(f"ERR: Not a recognized argument: {word}")
-            options.url = word
-    return options
-
-
-def _usage(message: str) -> UsageError:
-    error = UsageError(f"{message}\n{USAGE}" if message else USAGE)
-    error.exit_code = FAILED
-    return error
+        fail("", USAGE)
+    given = parse(args, FLAGS, usage=USAGE, most=1)
+    with PageChecker(context.conf, given, context) as checker:
+        if not given.positional:
+            return answer_lines(given, checker.answer, context)
+        code, output = checker.check(given.positional[0])
+        context.print(output)
+        return code
 
 
 Checked = tuple[ParseResult | None, str]
@@ -137,21 +99,23 @@ class CheckTask:
 
 
 class PageChecker:
-    """Fetches and parses pages and prints what Nutch prints."""
+    """Fetches and parses pages and says what Nutch says; `given` holds the values of FLAGS."""
 
-    def __init__(self, conf: Configuration, options: CheckOptions, context: JobContext) -> None:
-        self._options = options
+    def __init__(self, conf: Configuration, given: Arguments, context: JobContext) -> None:
+        self._given = given
         self._context = context
         self._protocols = ProtocolFactory(conf)
-        self._normalizers = URLNormalizers(conf, SCOPE_DEFAULT) if options.normalize else None
+        self._normalizers = URLNormalizers(conf, SCOPE_DEFAULT) if given["-normalize"] else None
         self._scoring = ScoringFilters(conf)
         self._signature = signature_from_conf(conf)
         self._mime = MimeUtil(conf)
+        self._follows = given["-followRedirects"]
         self._most_redirects = conf.get_int("http.redirect.max", _MOST_REDIRECTS)
-        if options.follow_redirects and self._most_redirects == 0:
+        if self._follows and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
         settings = pool_settings(conf) | {"workers": 1}
         self._pool: WorkerPool[Checked] = WorkerPool(partial(CheckTask, conf), **settings)
+        self._turn = threading.Lock()
 
     def __enter__(self) -> PageChecker:
         return self
@@ -159,33 +123,41 @@ class PageChecker:
     def __exit__(self, *_: object) -> None:
         self._pool.close()
 
-    def check(self, url: str) -> int:
-        """One page; the exit code. What is wrong with it goes to stderr."""
+    def answer(self, url: str) -> str:
+        """What is shown of one page of many, nothing for one that can't be had; connections wait for one another."""
+        with self._turn:
+            try:
+                return self.check(url)[1]
+            except MinutchError as error:
+                self._complain(error)
+                return ""
+
+    def check(self, url: str) -> tuple[int, str]:
+        """Exit code, and what is shown of one page. Raises CheckError where Nutch ends with an exception."""
         try:
             content, datum = asyncio.run(self._fetch(url))
         except CheckFailed as error:
-            self._context.err.write(f"{error}\n")
-            self._context.print()
-            return FAILED
-        if content is None:
-            self._context.print(f"No content for {url}\n")
-            return 0
-        return self._show(content, datum)
+            self._complain(error)
+            return FAILED, ""
+        return (0, f"No content for {url}\n") if content is None else (0, self._shown(content, datum))
+
+    def _complain(self, error: MinutchError) -> None:
+        self._context.err.write(f"{error}\n")
 
     async def _fetch(self, url: str) -> tuple[Content | None, CrawlDatum]:
-        """The page's content, after redirects if they are to be followed. Raises CheckFailed."""
-        datum = CrawlDatum(metadata=_map_writable(self._options.metadata), fetch_time=self._context.clock.now())
+        """The page's content, after redirects if they are to be followed. Raises CheckFailed, CheckError."""
+        datum = CrawlDatum(metadata=_map_writable(self._given["-md"] or ()), fetch_time=self._context.clock.now())
         followed = 0
         try:
             url = self._normalized(url)
             output = await self._output(url, datum)
-            while self._options.follow_redirects and output.status.is_redirect and followed <= self._most_redirects:
+            while self._follows and output.status.is_redirect and followed <= self._most_redirects:
                 url = self._normalized(output.status.message or "")
                 log.info("Follow redirect to %s", url)
                 output = await self._output(url, datum)
                 followed += 1
         except MinutchError as error:
-            raise CheckFailed(f"Fetch failed: {error}") from error
+            raise error if isinstance(error, CheckFailed) else CheckError(f"Fetch failed: {error}") from error
         finally:
             await self._protocols.close()
         if not output.status.is_success:
@@ -207,13 +179,13 @@ class PageChecker:
     def _normalized(self, url: str) -> str:
         normalized = self._normalizers.normalize(url) if self._normalizers else url
         if normalized is None:
-            raise CheckFailed(f"{url}: dropped by a normalizer")
+            raise CheckError(f"{url}: dropped by a normalizer")
         return normalized
 
     async def _output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
         log.info("fetching: %s", url)
         protocol = self._protocols.get_protocol(url)
-        if self._options.check_robots:
+        if self._given["-checkRobotsTxt"]:
             rules = await protocol.get_robot_rules(url, datum, None)
             if not rules.is_allowed(url):
                 raise CheckFailed(f"Denied by robots.txt: {url}\nFetch disallowed by robots.txt")
@@ -221,30 +193,29 @@ class PageChecker:
 
     def _settle_type(self, content: Content, datum: CrawlDatum) -> None:
         """The type that the page is parsed as, into content and datum."""
-        found = self._options.force_as
+        found = self._given["-forceAs"]
         if found is None:
             found = self._mime.resolve(content.content_type or None, content.url, content.content)
         content.content_type = found
         datum.metadata[Text(CONTENT_TYPE_KEY)] = Text(found)
 
-    def _show(self, content: Content, datum: CrawlDatum) -> int:
+    def _shown(self, content: Content, datum: CrawlDatum) -> str:
         if is_truncated(content):
             log.warning("Content is truncated, parse may fail!")
         self._score(partial(self._scoring.pass_score_before_parsing, content.url, datum, content))
         result, reason = self._pool.run(pickle.dumps(content))
         if result is None:
-            self._context.err.write(f"{content.url}: {reason}\n")
-            return FAILED
+            raise CheckError(f"{content.url}: {reason}")
         own = result.get(content.url)
         log.info("parsing: %s", content.url)
         log.info("contentType: %s", content.content_type)
         log.info("signature: %s", self._signature.calculate(content, own.text if own else None).hex())
         output = []
-        for url, parse in result.items():
-            self._score(partial(self._scoring.pass_score_after_parsing, url, content, parse))
-            output.append(f"{url}\n{parse.data}\n{parse.text if self._options.dump_text else ''}")
-        self._context.print("".join(output))
-        return 0
+        for url, parsed in result.items():
+            self._score(partial(self._scoring.pass_score_after_parsing, url, content, parsed))
+            text = parsed.text if self._given["-dumpText"] else ""
+            output.append(f"{url}\n{_as_fetched(url, parsed.data)}\n{text}")
+        return "".join(output)
 
     def _score(self, step: partial[None]) -> None:
         try:
@@ -257,5 +228,24 @@ class CheckFailed(MinutchError):
     """The page could not be had."""
 
 
-def _map_writable(values: Mapping[str, str]) -> MapWritable:
-    return MapWritable([(Text(key), Text(value)) for key, value in values.items()])
+class CheckError(MinutchError):
+    """There is no protocol or no parser for the page, or its URL is none: Nutch ends with an exception."""
+
+    exit_code = 1
+
+
+class Headers(Metadata):
+    """What came over HTTP, before a segment has stored it (CaseInsensitiveMetadata, a tree without case)."""
+
+    def java_names(self) -> Iterator[str]:
+        """The names in alphabetic order."""
+        return iter(sorted(self, key=str.lower))
+
+
+def _as_fetched(url: str, data: ParseData) -> ParseData:
+    return replace(data, content_meta=Headers(data.content_meta)) if url[:4].lower() == "http" else data
+
+
+def _map_writable(values: Sequence[str]) -> MapWritable:
+    pairs = (value.partition("=") for value in values)
+    return MapWritable([(Text(key), Text(value)) for key, _, value in pairs])
