@@ -63,6 +63,8 @@ class Chain:
     """`item` counts as in progress in its queue."""
     put_back: bool = False
     """`item` waits in its queue again (robots.txt deferral)."""
+    parsing: bool = False
+    """The answer is there and being recorded; a parse has a time limit of its own."""
 
     @classmethod
     def of(cls, item: FetchItem) -> Chain:
@@ -226,9 +228,11 @@ class ChainRunner:
         if self.settings.publish:
             self.handover.publish("END", item.url, {"status": output.status.name})
         content = output.content if end.keeps_content else None
+        chain.parsing = True
         page = await self.recorder.fetched(
             chain.frame, item.url, item.datum, content, output.status, end.fetch_status, now
         )  # fmt: skip
+        chain.parsing = False
         if end.failed:
             self._failed(chain, output, now)
             return False

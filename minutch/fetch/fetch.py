@@ -176,9 +176,10 @@ def _state_of(conf: Configuration) -> FetchState:
 def _run_alone(
     job: _Job, display: Display, metrics: AbstractContextManager[None], left: int
 ) -> tuple[Ledger, FetchStats]:
-    with metrics, _state_of(job.conf) as state:
+    with _state_of(job.conf) as state:
         session = job.session(Share(), Hooks(tick=display.tick), state, left)
-        asyncio.run(_run_with_signals(job, session))
+        with metrics:  # a thread: after the parse worker, which is a fork
+            asyncio.run(_run_with_signals(job, session))
     return session.loop.ledger, session.loop.stats
 
 

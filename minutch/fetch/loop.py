@@ -383,7 +383,7 @@ class FetchLoop:
     def _look_for_hung(self, now: int) -> None:
         limit = self.settings.hung_after
         for task, running in list(self._running.items()):
-            if now - running.since > limit and not running.hung:
+            if now - running.since > limit and not (running.hung or running.chain.parsing):
                 running.hung = True
                 self.stats.events["hung_threads_total"] += 1
                 log.warning("fetch of %s hangs for %d ms: given up", running.chain.item.url, now - running.since)

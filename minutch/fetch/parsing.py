@@ -1,134 +1,135 @@
-"""Parsing while fetching (fetcher.parse=true): the page's records for the log, and the links to follow at once.
+"""Parsing while fetching (fetcher.parse=true), in a process of its own, and the links to follow at once.
 
-The parse itself is minutch.parse's. Matches the parsing half of org.apache.nutch.fetcher.FetcherThread.output, which
-follows links by fetcher.follow.outlinks.*: the first few of a page (in the order of Java's HashSet), each once a host.
+A page goes to the parse worker as soon as that is free; what is fetched while it is busy goes together afterwards, so
+batches are as large as the load. A page that the worker can't bring to an end (parser.timeout, parser.worker.memory, a
+crash) ends as a failed parse with the reason; a fresh worker takes the others. As long as a worker does not get on, a
+second one, third one … works beside it.
+
+Links are followed as by fetcher.follow.outlinks.* of org.apache.nutch.fetcher.FetcherThread.output: the first few of a
+page (in the order of Java's HashSet), each once a host.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.errors import MinutchError
 from minutch.fetch.chain import Chain
-from minutch.fetch.closing import stored_codec
 from minutch.fetch.hosts import QueueKey
-from minutch.fetch.log import Part, compressor, pack_records
+from minutch.fetch.parsetask import FetchTask, pack_page
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import ParsedPage
-from minutch.fetch.settings import FollowSettings
+from minutch.fetch.settings import FetchSettings, FollowSettings
 from minutch.fetch.stats import FetchStats
 from minutch.formats.javahash import hash_map_order, string_hash
-from minutch.parse.output import PageOutput
-from minutch.parse.page import PageParser
-from minutch.plugin.points import ParseResult
+from minutch.parse.worker import POLL, Running, WorkerPool, pool_settings
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
-from minutch.records.metadata import FETCH_STATUS_KEY
-from minutch.records.parsetext import ParseText
 from minutch.urls.parts import host_of
 
 BATCH: Final = 48
-"""Pages parsed together at most."""
-BATCH_SECONDS: Final = 0.02
-"""How long a page waits for others."""
-_REMEMBERED: Final = 4096
+"""Pages that go to a worker together at most."""
+BATCH_BYTES: Final = 4 << 20
+"""No further page goes along beyond this."""
+MOST_WORKERS: Final = 4
+"""Workers at the same time, all but one of which do not get on."""
+LATE: Final = 2.0
+"""Seconds after which a batch counts as not getting on."""
+
+_Waiting = tuple[bytes, asyncio.Future[ParsedPage]]
 
 
 class FetchParser:
-    """Parses pages as they are fetched, a few at a time: their links are normalized and filtered together."""
+    """Parses pages as they are fetched."""
 
-    def __init__(self, conf: Configuration, segment_name: str) -> None:
-        self._parser = PageParser(conf, segment_name)
-        self._compress = compressor(stored_codec(conf)) or bytes
-        self._waiting: list[tuple[Content, CrawlDatum, asyncio.Future[ParsedPage]]] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._packed: dict[tuple[float, ...], bytes] = {}
+    def __init__(self, conf: Configuration, segment_name: str, settings: FetchSettings) -> None:
+        """Starts the worker at once: before this process has threads or an event loop."""
+        task = partial(FetchTask, conf, segment_name, links=settings.follow.depth > 0, events=settings.publish)
+        limits = pool_settings(conf)
+        limits["workers"] = MOST_WORKERS
+        if limits["timeout"] <= 0:
+            limits["timeout"] = settings.hung_after / 1000
+        self._pool: WorkerPool[ParsedPage] = WorkerPool(task, **limits)
+        self._pool.warm_up()
+        self._waiting: deque[_Waiting] = deque()
+        self._running: dict[int, _Batch] = {}
 
-    async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
         """The records of a page that was fetched at `datum.fetch_time`."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[ParsedPage] = loop.create_future()
-        self._waiting.append((content, datum, future))
-        if len(self._waiting) >= BATCH:
-            self._run()
-        elif self._timer is None:
-            self._timer = loop.call_later(BATCH_SECONDS, self._run)
+        future: asyncio.Future[ParsedPage] = asyncio.get_running_loop().create_future()
+        self._waiting.append((pack_page(content, datum), future))
+        self._hand_out()
         return await future
 
-    def _run(self) -> None:
-        """Parse what waits."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        waiting, self._waiting = self._waiting, []
-        results = [self._read(content, future) for content, _, future in waiting]
-        self._parser.prepare_fetched(results)
-        for (content, datum, future), result in zip(waiting, results, strict=True):
+    def close(self) -> None:
+        """End the workers, whatever they are at."""
+        for batch in self._running.values():
+            batch.forget()
+        self._running.clear()
+        self._pool.close()
+
+    def _hand_out(self) -> None:
+        """Give a worker what waits, unless one that gets on is at work."""
+        late = sum(batch.late for batch in self._running.values())
+        if not self._waiting or len(self._running) > late or len(self._running) >= MOST_WORKERS:
+            return
+        taken: list[_Waiting] = []
+        size = 0
+        while self._waiting and len(taken) < BATCH and size < BATCH_BYTES:
+            taken.append(self._waiting.popleft())
+            size += len(taken[-1][0])
+        batch = _Batch(self, self._pool, taken)
+        self._running[id(batch)] = batch
+
+    def done(self, batch: _Batch) -> None:
+        """A batch has its results, or does not get on: look what else can be done."""
+        if batch.finished:
+            self._running.pop(id(batch), None)
+        self._hand_out()
+
+
+class _Batch:
+    """Pages that are with a worker. Its connection is watched, and looked at from time to time."""
+
+    def __init__(self, parser: FetchParser, pool: WorkerPool[ParsedPage], pages: list[_Waiting]) -> None:
+        self._parser = parser
+        self._pool = pool
+        self._futures = [future for _, future in pages]
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self.late = False
+        self.finished = False
+        self._running: Running[ParsedPage] = pool.begin([item for item, _ in pages])
+        self._watch()
+
+    def _watch(self) -> None:
+        self._descriptor = self._running.connection.fileno()
+        self._loop.add_reader(self._descriptor, self._look)
+        self._timer = self._loop.call_later(POLL, self._look)
+
+    def forget(self) -> None:
+        """Stop watching."""
+        self._loop.remove_reader(self._descriptor)
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        self.forget()
+        pages = self._pool.collect(self._running)
+        if pages is None:
+            self._watch()
+            if not self.late and self._loop.time() - self._began > LATE:
+                self.late = True
+                self._parser.done(self)
+            return
+        self.finished = True
+        for future, page in zip(self._futures, pages, strict=True):
             if not future.done():
-                try:
-                    future.set_result(self._page(content, datum, result))
-                except MinutchError as exc:
-                    future.set_exception(exc)
-
-    def _read(self, content: Content, future: asyncio.Future[ParsedPage]) -> ParseResult | None:
-        try:
-            return self._parser.read_fetched(content)
-        except MinutchError as exc:
-            if not future.done():
-                future.set_exception(exc)
-            return None
-
-    def _page(self, content: Content, datum: CrawlDatum, read: ParseResult | None) -> ParsedPage:
-        stored = None
-        if read is not None:  # the parsed page's metadata is the content's: what is added below is the parse's alone
-            content.metadata.add(FETCH_STATUS_KEY, str(datum.status))
-            stored = content.to_bytes()
-        result = self._parser.fetched_records(content, read, datum.fetch_time)
-        page = ParsedPage(stored=stored, failed=result.failed and not result.outputs)
-        if read is None:
-            page.signature = result.signature
-        for output in result.outputs:
-            page.entries += self._entries(output)
-            page.outlinks.append((output.url, [link.to_url for link in output.data.outlinks]))
-            page.events.append((output.url, _event(output, datum)))
-            if output.url == content.url:
-                page.status = output.data.status
-        return page
-
-    def _entries(self, output: PageOutput) -> list[tuple[Part, str, bytes]]:
-        crawl = pack_records((url, self._pack(datum)) for url, datum in output.crawl)
-        entries = [(Part.CRAWL_PARSE, output.url, crawl), (Part.PARSE_DATA, output.url, output.data.to_bytes())]
-        if output.text is not None:
-            entries.append((Part.PARSE_TEXT, output.url, ParseText(output.text).to_bytes()))
-        return entries
-
-    def _pack(self, datum: CrawlDatum) -> bytes:
-        """A datum's value as the log keeps it; most links of a page have equal ones, which are made once."""
-        if datum.metadata or datum.signature:
-            return self._compress(datum.to_bytes())
-        fields = (datum.status, datum.fetch_interval, datum.score, datum.fetch_time, datum.modified_time, datum.retries)
-        packed = self._packed.get(fields)
-        if packed is None:
-            if len(self._packed) >= _REMEMBERED:
-                self._packed.clear()
-            packed = self._packed[fields] = self._compress(datum.to_bytes())
-        return packed
-
-
-def _event(output: PageOutput, datum: CrawlDatum) -> dict[str, object]:
-    """What a REPORT event tells (org.apache.nutch.fetcher.FetcherThreadEvent)."""
-    data = output.data
-    return {
-        "outlinks": [{"url": link.to_url, "anchor": link.anchor} for link in data.outlinks],
-        "title": data.title,
-        "content-type": data.content_meta.first("content-type"),
-        "score": datum.score,
-        "fetchTime": datum.fetch_time,
-        "content-language": data.content_meta.first("content-language"),
-    }
+                future.set_result(page)
+        self._parser.done(self)
 
 
 class LinkFollower:

@@ -44,21 +44,22 @@ class ParsedPage:
     """Status of the page itself; None if it was not parsed."""
     signature: bytes | None = None
     """The signature of a page that was not parsed; that of a parsed page is in its crawl_parse records."""
-    stored: bytes | None = None
-    """The serialized Content as it was before the parse's records were made; None if it was not parsed."""
     failed: bool = False
     """Nothing could parse it, and such pages are to be given up (parser.delete.failed.parse)."""
     outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
-    """Parsed URLs with their outlinks as stored."""
+    """Parsed URLs with their outlinks as stored, where links are followed at once."""
     events: list[tuple[str, dict[str, object]]] = field(default_factory=list)
-    """What a REPORT event tells of each parsed URL."""
+    """What a REPORT event tells of each parsed URL, where events are published."""
 
 
 class PageParser(Protocol):
     """Parses a page while it is fetched (fetcher.parse=true)."""
 
-    async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
         """The page's records; without a status if nothing could parse it."""
+
+    def close(self) -> None:
+        """Give up what is being parsed."""
 
 
 class Scoring(Protocol):
@@ -128,12 +129,12 @@ class Recorder:
             self.page(frame, url, datum, content, protocol_status, fetch_status, now)
             return None
         self._begin(url, datum, content, protocol_status, fetch_status, now)
-        parsed = await self._parser.parse(url, content, datum)
+        parsed = await self._parser.parse(content, datum)
         if parsed.signature is not None:
             datum.signature = parsed.signature
         if parsed.failed:
             datum.status = status.STATUS_PARSE_FAILED
-        self._end(frame, url, datum, content, parsed.stored)
+        self._end(frame, url, datum, content)
         for part, key, value in parsed.entries:
             frame.add(part, key, value)
         return parsed
@@ -164,15 +165,15 @@ class Recorder:
         except MinutchError as exc:
             log.warning("can't pass the score of %s on: %s", url, exc)
 
-    def _end(
-        self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None, stored: bytes | None = None
-    ) -> None:
-        """Write datum and content down; `stored` is the content if it has been serialized."""
+    def close(self) -> None:
+        """Give up what is being parsed."""
+        if self._parser is not None:
+            self._parser.close()
+
+    def _end(self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None) -> None:
+        """Write datum and content down."""
         frame.add(Part.FETCH, url, datum.to_bytes())
-        if stored is not None:
-            if self._settings.store_content:
-                frame.add(Part.CONTENT, url, stored)
-        elif content is not None:
+        if content is not None:
             content.metadata.add(FETCH_STATUS_KEY, str(datum.status))
             if self._settings.store_content:
                 frame.add(Part.CONTENT, url, content.to_bytes())

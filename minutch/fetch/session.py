@@ -95,6 +95,7 @@ class FetchSession:
         try:
             await self.loop.run()
         finally:
+            self.loop.recorder.close()
             await self.protocols.close()
             await asyncio.get_running_loop().run_in_executor(None, self.log.close)
 
@@ -185,7 +186,7 @@ def _recorder(segment: Segment, settings: FetchSettings, conf: Configuration) ->
     if settings.parse:
         from minutch.fetch.parsing import FetchParser
 
-        parser = FetchParser(conf, segment.name)
+        parser = FetchParser(conf, segment.name, settings)
     return Recorder(
         segment.name,
         settings,

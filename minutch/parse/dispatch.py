@@ -163,7 +163,8 @@ def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:
             log.warning(
                 "%s: %s: %s", content.url, type(parser).__name__, error, exc_info=log.isEnabledFor(logging.DEBUG)
             )
-            result, reason = None, f"{type(error).__name__}: {error}"
+            result = None
+            reason = "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
             continue
         if result.is_any_success:
             return result

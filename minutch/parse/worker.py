@@ -11,6 +11,7 @@ back is ended by the parent soon after. `memory` bytes are what a worker may tak
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import logging
 import multiprocessing
@@ -44,7 +45,9 @@ BATCH_ITEMS: Final = 64
 BATCH_BYTES: Final = 1 << 20
 GRACE: Final = 2.0
 """Seconds that a worker has to answer after its alarm."""
-_POLL: Final = 0.5
+POLL: Final = 0.5
+"""Seconds after which somebody who waits for a worker looks whether it is stuck."""
+_PR_SET_PDEATHSIG: Final = 1
 _AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -71,19 +74,36 @@ class _Batch(Generic[R]):
     results: list[R | None] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Running(Generic[R]):
+    """A batch under way (`WorkerPool.begin`); the worker that it is with may change at each `collect`."""
+
+    batch: _Batch[R]
+    worker: _Worker[R]
+
+    @property
+    def connection(self) -> Connection:
+        """Becomes readable when there is something to collect."""
+        return self.worker.connection  # type: ignore[no-any-return]
+
+
 class _Worker(Generic[R]):
     """One process, and the batch that it has in hand."""
 
     def __init__(self, make_task: Callable[[], Task[R]], timeout: float, memory: int) -> None:
         # A copy of this process is made in a moment and needs no imports, but it is safe with one thread only.
-        context: Any = multiprocessing.get_context("fork" if threading.active_count() == 1 else "spawn")
+        forks = threading.active_count() == 1
+        context: Any = multiprocessing.get_context("fork" if forks else "spawn")
         self.connection, theirs = context.Pipe()
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
         self.seen = -1
         self.since = 0.0
         self.process = context.Process(
-            target=_serve, args=(theirs, make_task, self.at, timeout, memory), daemon=True, name="parse-worker"
+            target=_serve,
+            args=(theirs, self.connection if forks else None, make_task, self.at, timeout, memory),
+            daemon=True,
+            name="parse-worker",
         )
         self.process.start()
         theirs.close()
@@ -105,9 +125,24 @@ class _Worker(Generic[R]):
         self.process.join()
 
 
-def _serve(connection: Connection, make_task: Callable[[], Task[R]], at: Any, timeout: float, memory: int) -> None:
-    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent hangs up."""
+def _serve(
+    connection: Connection,
+    copied: Connection | None,
+    make_task: Callable[[], Task[R]],
+    at: Any,
+    timeout: float,
+    memory: int,
+) -> None:
+    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent hangs up.
+
+    `copied` is the parent's end of the pipe in a worker that is a copy of its parent: left open it would hide the
+    parent's death.
+    """
+    if copied is not None:
+        copied.close()
+        _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to the whole group: the parent decides when this one ends
     signal.signal(signal.SIGALRM, _alarm)
     _limit_memory(memory)
     task = make_task()
@@ -138,6 +173,18 @@ def _attempt(task: Task[Any], item: bytes, timeout: float) -> tuple[Any, str]:
         return None, "out of memory"
 
 
+def _end_with_parent() -> None:
+    """Let the system end this process when the parent is killed, whatever it is at: it holds copies of its files.
+
+    Where the system can't (elsewhere than on Linux), the end of the pipe does it after the current batch.
+    """
+    parent = os.getppid()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def _alarm(number: int, frame: FrameType | None) -> None:
     raise ParseTimeout
 
@@ -166,6 +213,7 @@ class WorkerPool(Generic[R]):
         self._most = max(1, workers)
         self._idle: list[_Worker[R]] = []
         self._busy: dict[Any, _Worker[R]] = {}
+        self._lent: set[_Worker[R]] = set()
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -176,26 +224,54 @@ class WorkerPool(Generic[R]):
 
     def close(self) -> None:
         """End all workers."""
-        for worker in (*self._idle, *self._busy.values()):
+        for worker in (*self._idle, *self._busy.values(), *self._lent):
             worker.stop()
         self._idle.clear()
         self._busy.clear()
+        self._lent.clear()
 
     def run(self, item: bytes) -> R:
         """The result for one item; several threads may call this at the same time."""
-        with self._lock:
-            worker = self._idle.pop() if self._idle else self._start()
-        batch: _Batch[R] = _Batch(0, [item], [None])
-        worker.send(batch)
-        while not worker.connection.poll(_POLL):
-            if self._is_stuck(worker):
-                break
+        running = self.begin([item])
+        while (results := self.collect(running)) is None:
+            wait([running.connection], timeout=POLL)
+        return results[0]
+
+    def begin(self, items: list[bytes]) -> Running[R]:
+        """Give a batch to a worker of its own; `collect` has the results once its connection is readable."""
+        batch: _Batch[R] = _Batch(0, items, [None] * len(items))
+        return Running(batch, self._lend(batch))
+
+    def collect(self, running: Running[R]) -> list[R] | None:
+        """The results of a batch; None if they are not there yet. To be asked every POLL seconds at least."""
+        worker, batch = running.worker, running.batch
+        if not worker.connection.poll() and not self._is_stuck(worker):
+            return None
         self._receive(worker, batch)
         with self._lock:
+            self._lent.discard(worker)
             if worker.process.is_alive():
                 self._idle.append(worker)
-        result = batch.results[0]
-        return self._task.fail(item, "the parser did not answer") if result is None else result
+        if None in batch.results:
+            running.worker = self._lend(batch)
+            return None
+        return batch.results  # type: ignore[return-value]  # no None among them
+
+    def _lend(self, batch: _Batch[R]) -> _Worker[R]:
+        """A worker that is at work on the batch."""
+        with self._lock:
+            while self._idle and not self._idle[-1].process.is_alive():
+                self._idle.pop().stop()
+            worker = self._idle.pop() if self._idle else self._start()
+            self._lent.add(worker)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # found dead by the next `collect`
+            worker.send(batch)
+        return worker
+
+    def warm_up(self) -> None:
+        """Start a worker before there is work: as long as this process has one thread, that is a matter of moments."""
+        with self._lock:
+            self._idle.append(self._start())
 
     def map(self, items: Iterable[bytes]) -> Iterator[R]:
         """The results in the order of the items. Items are taken a few batches ahead of the results."""
@@ -229,7 +305,7 @@ class WorkerPool(Generic[R]):
 
     def _collect(self) -> list[_Batch[R]]:
         """The batches that workers have answered, or died on; waits until there is news, half a second at most."""
-        answered = [self._busy[connection] for connection in wait(list(self._busy), timeout=_POLL)]
+        answered = [self._busy[connection] for connection in wait(list(self._busy), timeout=POLL)]
         stuck = [worker for worker in self._busy.values() if worker not in answered and self._is_stuck(worker)]
         batches = []
         for worker in (*answered, *stuck):

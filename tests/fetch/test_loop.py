@@ -484,8 +484,11 @@ class Refreshing:
     def __init__(self, seconds: str) -> None:
         self.status = ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://b/next", seconds])
 
-    async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
-        return ParsedPage(status=self.status if "//a/" in url else ParseStatus(SUCCESS))
+    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
+        return ParsedPage(status=self.status if "//a/" in content.url else ParseStatus(SUCCESS))
+
+    def close(self) -> None:
+        pass
 
 
 async def test_meta_refresh_is_a_redirect(bench: Bench) -> None:
@@ -500,8 +503,11 @@ async def test_links_are_followed_in_the_same_fetch(bench: Bench) -> None:
         return [FetchItem(f"http://a/d{depth}", CrawlDatum(), "a", None, depth)] if depth <= 2 else []
 
     class Plain:
-        async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+        async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
             return ParsedPage(status=ParseStatus(SUCCESS))
+
+        def close(self) -> None:
+            pass
 
     found = await bench.fetch(Web(), ["http://a/0"], QUICK, parser=Plain(), hooks=Hooks(parsed=links))
     assert found.web.asked == ["http://a/0", "http://a/d1", "http://a/d2"]

@@ -129,8 +129,11 @@ class Parser:
     def __init__(self, page: ParsedPage) -> None:
         self.page = page
 
-    async def parse(self, url: str, content: Content, datum: CrawlDatum) -> ParsedPage:
+    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
         return self.page
+
+    def close(self) -> None:
+        pass
 
 
 def recorder(settings: FetchSettings = SETTINGS, parser: PageParser | None = None) -> Recorder:
@@ -194,14 +197,14 @@ async def test_signature_without_parsing() -> None:
 
 
 async def test_parsed_pages_have_their_own_records() -> None:
-    page = ParsedPage([(Part.PARSE_TEXT, "http://a/", b"text")], ParseStatus(SUCCESS), stored=b"as fetched")
+    page = ParsedPage([(Part.PARSE_TEXT, "http://a/", b"text")], ParseStatus(SUCCESS))
     frame = Frame(Outcome.FETCHED)
     datum = CrawlDatum()
     found = await recorder(parser=Parser(page)).fetched(
         frame, "http://a/", datum, html(), ProtocolStatus(codes.SUCCESS), status.STATUS_FETCH_SUCCESS, NOW
     )
     assert found is page and datum.signature is None
-    assert frame.entries[1].value == b"as fetched"
+    assert Content.from_bytes(frame.entries[1].value).metadata["_fst_"] == [str(status.STATUS_FETCH_SUCCESS)]
     assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, Part.PARSE_TEXT]
 
 

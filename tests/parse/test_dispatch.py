@@ -112,7 +112,7 @@ BAD = outcome(ParseStatus(FAILED, 0, ["bad"]))
         ([BAD], FAILED, "bad"),
         ([ParseError("broken page")], FAILED, "broken page"),
         ([ValueError("a bug")], FAILED, "ValueError: a bug"),
-        ([MemoryError()], FAILED, "MemoryError: "),
+        ([MemoryError()], FAILED, "out of memory"),
         ([ParseResult(URL)], FAILED, UNSUCCESSFUL),
     ],
 )

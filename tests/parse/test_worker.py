@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 
 import pytest
 
@@ -97,6 +98,23 @@ def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:
         "crash": "crash: the parser crashed",
         "spin": "spin: not done within 1 s (parser.timeout)",
     }
+
+
+def test_batches_are_collected_when_they_are_ready(pool: WorkerPool[str]) -> None:
+    bad, good = pool.begin([b"a", b"crash", b"b"]), pool.begin([b"c"])
+    while (first := pool.collect(good)) is None:
+        wait([good.connection], GENEROUS)
+    while (second := pool.collect(bad)) is None:
+        wait([bad.connection], GENEROUS)
+    assert (first, second) == (["C"], ["A", "crash: the parser crashed", "B"])
+
+
+def test_an_idle_worker_that_has_died_is_replaced(pool: WorkerPool[str]) -> None:
+    pool.warm_up()
+    process = pool._idle[0].process
+    process.kill()
+    process.join()
+    assert pool.run(b"a") == "A"
 
 
 def test_items_are_taken_only_a_little_ahead(pool: WorkerPool[str]) -> None:

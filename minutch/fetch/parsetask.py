@@ -1,0 +1,142 @@
+"""What a parse worker does with a page that was just fetched: bytes in, the page's records for the fetch log out.
+
+    item = long fetch time (ms), byte status, float score, serialized Content
+
+The parse itself is minutch.parse's. Matches the parsing half of org.apache.nutch.fetcher.FetcherThread.output.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.errors import MinutchError
+from minutch.fetch.closing import stored_codec
+from minutch.fetch.log import Part, compressor, pack_records
+from minutch.fetch.recorder import ParsedPage
+from minutch.parse.dispatch import failed_result
+from minutch.parse.output import PageOutput
+from minutch.parse.page import FetchedResult, PageParser
+from minutch.plugin.points import ParseResult
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import FETCH_STATUS_KEY
+from minutch.records.parsetext import ParseText
+
+log = logging.getLogger(__name__)
+
+_HEAD: Final = struct.Struct(">qBf")
+_REMEMBERED: Final = 4096
+
+
+def pack_page(content: Content, datum: CrawlDatum) -> bytes:
+    """A page as it goes to a worker."""
+    return _HEAD.pack(datum.fetch_time, datum.status, datum.score) + content.to_bytes()
+
+
+@dataclass(slots=True)
+class FetchedPage:
+    """A page as a worker has it."""
+
+    content: Content
+    fetch_time: int
+    status: int
+    score: float
+
+    @classmethod
+    def of(cls, item: bytes) -> FetchedPage:
+        """The page in an item; FormatError if there is none."""
+        fetch_time, status, score = _HEAD.unpack_from(item)
+        return cls(Content.from_bytes(item[_HEAD.size :]), fetch_time, status, score)
+
+
+ReadPage = tuple[FetchedPage, ParseResult | None]
+"""A page, and what the parsers made of it; None if it was passed over."""
+
+
+class FetchTask:
+    """The task of a `WorkerPool` over fetched pages; the links of a batch are looked at together."""
+
+    def __init__(self, conf: Configuration, segment_name: str, *, links: bool, events: bool) -> None:
+        """`links` and `events`: the fetcher wants to know the outlinks, and what a REPORT event tells."""
+        self._parser = PageParser(conf, segment_name)
+        self._compress = compressor(stored_codec(conf)) or bytes
+        self._links = links
+        self._events = events
+        self._packed: dict[tuple[float, ...], bytes] = {}
+
+    def run(self, item: bytes) -> ReadPage:
+        """Parse a page."""
+        page = FetchedPage.of(item)
+        return page, self._parser.read_fetched(page.content)
+
+    def finish(self, pages: Sequence[ReadPage]) -> list[ParsedPage]:
+        """The records of parsed pages."""
+        self._parser.prepare_fetched(result for _, result in pages)
+        return [self._records(page, result) for page, result in pages]
+
+    def fail(self, item: bytes, reason: str) -> ParsedPage:
+        """The records of a page whose parser hangs, dies or takes too much memory."""
+        page = FetchedPage.of(item)
+        return self._records(page, failed_result(page.content.url, reason))
+
+    def _records(self, page: FetchedPage, read: ParseResult | None) -> ParsedPage:
+        try:
+            return self._packed_page(page, read)
+        except MinutchError as exc:
+            log.warning("%s: no records of its parse: %s", page.content.url, exc)
+            return self._packed_page(page, failed_result(page.content.url, str(exc)))
+
+    def _packed_page(self, page: FetchedPage, read: ParseResult | None) -> ParsedPage:
+        content = page.content
+        if read is not None:  # most parsers hand the page's own metadata on, which have its status by now
+            content.metadata.add(FETCH_STATUS_KEY, str(page.status))
+        result: FetchedResult = self._parser.fetched_records(content, read, page.fetch_time)
+        parsed = ParsedPage(failed=result.failed and not result.outputs)
+        if read is None:
+            parsed.signature = result.signature
+        for output in result.outputs:
+            parsed.entries += self._entries(output)
+            if self._links:
+                parsed.outlinks.append((output.url, [link.to_url for link in output.data.outlinks]))
+            if self._events:
+                parsed.events.append((output.url, _event(output, page)))
+            if output.url == content.url:
+                parsed.status = output.data.status
+        return parsed
+
+    def _entries(self, output: PageOutput) -> list[tuple[Part, str, bytes]]:
+        crawl = pack_records((url, self._pack(datum)) for url, datum in output.crawl)
+        entries = [(Part.CRAWL_PARSE, output.url, crawl), (Part.PARSE_DATA, output.url, output.data.to_bytes())]
+        if output.text is not None:
+            entries.append((Part.PARSE_TEXT, output.url, ParseText(output.text).to_bytes()))
+        return entries
+
+    def _pack(self, datum: CrawlDatum) -> bytes:
+        """A datum's value as the log keeps it; most links of a page have equal ones, which are made once."""
+        if datum.metadata or datum.signature:
+            return self._compress(datum.to_bytes())
+        fields = (datum.status, datum.fetch_interval, datum.score, datum.fetch_time, datum.modified_time, datum.retries)
+        packed = self._packed.get(fields)
+        if packed is None:
+            if len(self._packed) >= _REMEMBERED:
+                self._packed.clear()
+            packed = self._packed[fields] = self._compress(datum.to_bytes())
+        return packed
+
+
+def _event(output: PageOutput, page: FetchedPage) -> dict[str, object]:
+    """What a REPORT event tells (org.apache.nutch.fetcher.FetcherThreadEvent)."""
+    data = output.data
+    return {
+        "outlinks": [{"url": link.to_url, "anchor": link.anchor} for link in data.outlinks],
+        "title": data.title,
+        "content-type": data.content_meta.first("content-type"),
+        "score": page.score,
+        "fetchTime": page.fetch_time,
+        "content-language": data.content_meta.first("content-language"),
+    }
