@@ -1,8 +1,9 @@
 """A link's target made absolute: in Nutch's spelling (what its files hold), or by the WHATWG standard (browsers').
 
-`Resolver` keeps what one base page needs for all its links. Most links are one of four shapes whose answer is a
-concatenation; they take well under a microsecond. The rest go through `parts.parse`, java.net.URL's rules; a property
-test holds both ways together. Nutch's spelling encodes and lower-cases nothing: normalizers do.
+`Resolver` keeps what one base page needs for all its links. Most links are one of five shapes whose answer is a
+concatenation; they take well under a microsecond, in a kernel over the links of a page a few nanoseconds. The rest go
+through `parts.parse`, java.net.URL's rules; property tests hold the ways together. Nutch's spelling encodes and
+lower-cases nothing: normalizers do.
 
 Followed: URLUtil.resolveURL, with its repair of java.net.URL for targets that are a query only.
 """
@@ -10,9 +11,14 @@ Followed: URLUtil.resolveURL, with its repair of java.net.URL for targets that a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from minutch.errors import UrlError
+from minutch.formats.javaio import DataInput, encode_text
+from minutch.records.links import Outlink
+from minutch.records.outlinkrun import OutlinkRun
 from minutch.urls.parts import Url, parse
 
 _BLANK = "".join(map(chr, range(0x21)))
@@ -62,9 +68,23 @@ class Resolver:
                 return self._query + target
         elif _ABSOLUTE(target) is not None:
             return target
-        elif self._directory is not None and _RELATIVE(target) is not None:
-            return self._directory + target
+        elif self._directory is not None:
+            if _RELATIVE(target) is not None:
+                return self._directory + target
+            if target.startswith("../"):
+                return self._climb(target)
         return self.resolve_slowly(target)
+
+    def _climb(self, target: str) -> str:
+        """The same for a target that starts with `../` and whose base has a plain directory."""
+        directory, rest = self._directory or "", target
+        while rest.startswith("../"):
+            up = directory.rfind("/", len(self._root), -1) + 1
+            if not up:
+                return self.resolve_slowly(target)
+            directory, rest = directory[:up], rest[3:]
+        plain = not rest or rest[0] in "?#" or _RELATIVE(rest) is not None
+        return directory + rest if plain else self.resolve_slowly(target)
 
     def resolve_slowly(self, target: str) -> str:
         """The same answer by the full rules alone."""
@@ -72,6 +92,59 @@ class Resolver:
         if target.startswith("?"):
             target = self._base.path.rpartition("/")[2] + target
         return str(parse(target, self._base))
+
+    def resolve_all(self, links: Sequence[Outlink]) -> Sequence[Outlink]:
+        """Links with absolute URLs, those left out that have none; a run (which kernels made) by a kernel."""
+        if isinstance(links, OutlinkRun):
+            return self._resolve_run(links)
+        return [Outlink(url, link.anchor, link.metadata) for link in links if (url := self._found(link.to_url))]
+
+    def _found(self, target: str) -> str | None:
+        try:
+            return self.resolve(target)
+        except UrlError:
+            return None
+
+    def _resolve_run(self, run: OutlinkRun) -> OutlinkRun:
+        import numpy as np
+
+        from minutch.urls.resolve_kernels import resolve_links
+
+        prefixes, bounds = self._prefixes()
+        data = np.frombuffer(run.data, np.uint8)
+        out = np.empty(len(data) + run.length * (len(prefixes) + 16), np.uint8)
+        at = to = lost = 0
+        left = run.length
+        while True:
+            done, at, to = resolve_links(data, at, left, prefixes, bounds, out, to)
+            left -= done
+            if not left:
+                return OutlinkRun(run.length - lost, out[:to].tobytes())
+            source = DataInput(run.data, at)
+            link = Outlink.read(source)
+            at, left = source.pos, left - 1
+            try:
+                link.to_url = self.resolve_slowly(link.to_url)
+            except UrlError:
+                lost += 1
+                continue
+            found = link.to_bytes()
+            out[to : to + len(found)] = np.frombuffer(found, np.uint8)
+            to += len(found)
+
+    def _prefixes(self) -> tuple[Any, Any]:
+        """What may stand before a target, as `resolve_kernels` takes it."""
+        import numpy as np
+
+        texts = (self._root, self._directory, self._page, self._query, f"{self._base.protocol}:")
+        parts = [None if text is None else encode_text(text) for text in texts]
+        bounds = np.full((len(parts), 2), -1, np.int64)
+        end = 0
+        for row, part in enumerate(parts):
+            if part is not None:
+                bounds[row] = end, end + len(part)
+                end += len(part)
+        return np.frombuffer(b"".join(part for part in parts if part), np.uint8), bounds
 
 
 def _text_before_path(url: Url) -> str:

@@ -6,7 +6,9 @@ Used by parse-html, and by parse-tika for HTML that no other parser takes. Match
 from __future__ import annotations
 
 from codecs import BOM_UTF8
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Final
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
@@ -25,6 +27,7 @@ from minutch.records.metadata import (
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
+from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.urls.parts import parse as parse_url
@@ -32,6 +35,9 @@ from minutch.urls.resolve import Resolver
 
 from .extract import Extractor, Link, Page, build_tree
 from .metatags import apply_robots_header, read_metatags
+
+_FEW: Final = 200
+"""Pages of a process whose links are handled one by one; from then on kernels take them."""
 
 
 class HtmlPages:
@@ -44,6 +50,7 @@ class HtmlPages:
         self._caching_policy = conf.get("parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT)
         self._node_name_key = conf.get("parser.html.outlinks.htmlnode_metadata_name") or ""
         self._agent = (conf.get("http.agent.name") or "").lower()
+        self._seen = 0
         self._obeys_header = conf.get_boolean("parser.x.robots.tag", True)
 
     @cached_property
@@ -84,18 +91,16 @@ class HtmlPages:
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
 
-    def _outlinks(self, page: Page, base: str) -> list[Outlink]:
+    def _outlinks(self, page: Page, base: str) -> Sequence[Outlink]:
         """The links of a page made absolute; what is no URL (or has a scheme Nutch does not know) is left out."""
-        resolve = _resolver(base, page.base).resolve
-        names_elements = bool(self._node_name_key)
-        outlinks = []
-        for link in page.links:
-            try:
-                url = resolve(link.target)
-            except UrlError:
-                continue
-            outlinks.append(Outlink(url, link.anchor, self._link_metadata(link) if names_elements else None))
-        return outlinks
+        names = self._node_name_key
+        links: Sequence[Outlink] = [
+            Outlink(link.target, link.anchor, self._link_metadata(link) if names else None) for link in page.links
+        ]
+        self._seen += 1
+        if self._seen > _FEW and not names:
+            links = OutlinkRun.of(links) or links
+        return _resolver(base, page.base).resolve_all(links)
 
     def _link_metadata(self, link: Link) -> MapWritable:
         """The name of the link's element, under the key of parser.html.outlinks.htmlnode_metadata_name."""

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import UrlError
+from minutch.records.links import Outlink
+from minutch.records.outlinkrun import OutlinkRun
 from minutch.urls.resolve import Resolver, resolve, resolve_whatwg
 from tests.urls.strategies import odd_text, odd_urls, plain_urls
 
@@ -50,6 +52,45 @@ def outcome(resolver: Resolver, target: str, *, slowly: bool) -> str | None:
 def test_short_ways_give_what_the_full_rules_give(base: str, target: str) -> None:
     resolver = Resolver(base)
     assert outcome(resolver, target, slowly=False) == outcome(resolver, target, slowly=True)
+
+
+CLIMBING = st.tuples(st.sampled_from(["", "../", "../../", "../../../../", "..", " ../"]), odd_text).map("".join)
+TARGETS = st.lists(odd_text | plain_urls | odd_urls | CLIMBING, max_size=6)
+
+
+@given(st.sampled_from(BASES), CLIMBING)
+def test_climbing_gives_what_the_full_rules_give(base: str, target: str) -> None:
+    resolver = Resolver(base)
+    assert outcome(resolver, target, slowly=False) == outcome(resolver, target, slowly=True)
+
+
+@given(st.sampled_from(BASES), TARGETS)
+def test_the_kernel_gives_what_single_links_give(base: str, targets: list[str]) -> None:
+    resolver = Resolver(base)
+    run = OutlinkRun.of(Outlink(target, f"anchor {target}" * (len(target) % 9)) for target in targets)
+    assert run is not None
+    assert list(resolver.resolve_all(run)) == resolver.resolve_all(list(run))
+
+
+def test_a_page_of_links_by_either_way() -> None:
+    resolver = Resolver("http://e.org/a/b/c.html")
+    targets = ["x", "../y", "../../z", "../../../up", "mailto:x", "?q", "#f", "//h/p", "/r", " ./s ", "x" * 300, "é"]
+    run = OutlinkRun.of(Outlink(target, "t" * 200) for target in targets)
+    assert run is not None
+    for links in (run, list(run)):
+        assert [link.to_url for link in resolver.resolve_all(links)] == [
+            "http://e.org/a/b/x",
+            "http://e.org/a/y",
+            "http://e.org/z",
+            "http://e.org/../up",
+            "http://e.org/a/b/c.html?q",
+            "http://e.org/a/b/c.html#f",
+            "http://h/p",
+            "http://e.org/r",
+            "http://e.org/a/b/s",
+            "http://e.org/a/b/" + "x" * 300,
+            "http://e.org/a/b/é",
+        ]
 
 
 @pytest.mark.parametrize(

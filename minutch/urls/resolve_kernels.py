@@ -1,0 +1,152 @@
+"""A kernel that makes the links of a page absolute: the short ways of `resolve`, over a run of serialized Outlinks.
+
+prefixes   root | directory | page | query | scheme and colon        what may stand before a target, back to back;
+bounds     5 × (start, end) in it; end = -1 where there is none       see resolve.Resolver
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from minutch.formats.columns_kernels import put_vint, vint_at
+from minutch.formats.columns_native import Array, Bool, Int, inlined, kernel
+
+ROOT: Final = 0
+DIRECTORY: Final = 1
+PAGE: Final = 2
+QUERY: Final = 3
+SCHEME: Final = 4
+
+_SLASH, _HASH, _MARK, _DOT, _COLON = b"/#?.:"
+
+
+def _host_bytes() -> list[bool]:
+    return [chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "._-") for byte in range(256)]
+
+
+_IN_HOST: Final = np.array(_host_bytes())
+
+
+@kernel
+def _ends_as_authority(data: Array, at: Int, end: Int) -> Bool:
+    """Whether `host[:port]` stands at `at`, and then a path, query, fragment or nothing."""
+    start = at
+    while at < end and _IN_HOST[data[at]]:
+        at += 1
+    if at == start:
+        return False
+    if at < end and data[at] == _COLON:
+        first = at + 1
+        at = first
+        while at < end and at - first < 9 and 48 <= data[at] <= 57:
+            at += 1
+    return at == end or data[at] in (_SLASH, _MARK, _HASH)
+
+
+@kernel
+def _is_absolute(data: Array, at: Int, end: Int) -> Bool:
+    """Whether the target is an http or https URL with a plain host."""
+    if end - at < 8 or data[at] != 104 or data[at + 1] != 116 or data[at + 2] != 116 or data[at + 3] != 112:
+        return False
+    at += 4
+    if data[at] == 115:
+        at += 1
+    if data[at] != _COLON or data[at + 1] != _SLASH or data[at + 2] != _SLASH:
+        return False
+    return _ends_as_authority(data, at + 3, end)
+
+
+@kernel
+def _is_plain_relative(data: Array, at: Int, end: Int) -> Bool:
+    """Whether a relative target has no colon, no empty segment and none that starts with a dot in its path."""
+    starts = True
+    for i in range(at, end):
+        byte = data[i]
+        if byte in (_MARK, _HASH):
+            return i > at
+        if byte == _COLON or (starts and byte in (_SLASH, _DOT)):
+            return False
+        starts = byte == _SLASH
+    return end > at
+
+
+@inlined
+def _climbs(data: Array, at: Int, end: Int) -> Bool:
+    """Whether `../` stands at `at`."""
+    return at + 3 <= end and data[at] == _DOT and data[at + 1] == _DOT and data[at + 2] == _SLASH
+
+
+@kernel
+def _way(data: Array, at: Int, end: Int, prefixes: Array, bounds: Array) -> tuple[Int, Int, Int]:
+    """What stands before a target: start and end in `prefixes`, and where the rest of the target starts.
+
+    The end is -1 if the target is not for a short way.
+    """
+    if at == end:
+        return 0, -1, at
+    first = data[at]
+    if first == _SLASH:
+        if at + 1 == end or data[at + 1] != _SLASH:
+            return bounds[ROOT, 0], bounds[ROOT, 1], at
+        if _ends_as_authority(data, at + 2, end):
+            return bounds[SCHEME, 0], bounds[SCHEME, 1], at
+        return 0, -1, at
+    if first == _HASH:
+        return bounds[PAGE, 0], bounds[PAGE, 1], at
+    if first == _MARK:
+        return bounds[QUERY, 0], bounds[QUERY, 1], at
+    if _is_absolute(data, at, end):
+        return 0, 0, at
+    start, stop = bounds[DIRECTORY, 0], bounds[DIRECTORY, 1]
+    if stop < 0:
+        return 0, -1, at
+    if not _climbs(data, at, end):
+        return start, stop if _is_plain_relative(data, at, end) else -1, at
+    top = start + bounds[ROOT, 1] - bounds[ROOT, 0] + 1
+    while _climbs(data, at, end):
+        stop -= 1
+        while stop > top and prefixes[stop - 1] != _SLASH:
+            stop -= 1
+        if stop < top:
+            return 0, -1, at
+        at += 3
+    plain = at == end or data[at] in (_MARK, _HASH) or _is_plain_relative(data, at, end)
+    return start, stop if plain else -1, at
+
+
+@kernel
+def resolve_links(
+    data: Array, at: Int, count: Int, prefixes: Array, bounds: Array, out: Array, to: Int
+) -> tuple[Int, Int, Int]:
+    """Resolve `count` links from `at` on into `out` from `to` on: how many were done, and where both stand then.
+
+    Stops before a link that is not for a short way. `out` has room for all.
+    """
+    size = len(data)
+    for done in range(count):
+        length, start = vint_at(data, at, size)
+        rest = start + length
+        length, anchor = vint_at(data, rest, size)
+        following = anchor + length + 1
+        end = rest
+        while start < end and data[start] <= 32:
+            start += 1
+        while start < end and data[end - 1] <= 32:
+            end -= 1
+        before, stop, start = _way(data, start, end, prefixes, bounds)
+        if stop < 0:
+            return done, at, to
+        to = put_vint(out, to, stop - before + end - start)
+        for i in range(before, stop):
+            out[to] = prefixes[i]
+            to += 1
+        for i in range(start, end):
+            out[to] = data[i]
+            to += 1
+        for i in range(rest, following):
+            out[to] = data[i]
+            to += 1
+        at = following
+    return count, at, to
