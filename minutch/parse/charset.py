@@ -23,12 +23,15 @@ overrides what is declared when it is that sure: 100 for an escape or at least f
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, Final
 
 from minutch.errors import ConfigError
 from minutch.parse.charsetlabels import Charset, lookup
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from minutch.conf import Configuration
 
 PRESCAN: Final = 8192
@@ -60,7 +63,7 @@ _HEADER: Final = re.compile(r"charset=\s*([^;]*)", re.IGNORECASE)
 _META: Final = re.compile(rb"<meta[\s/]([^>]*)>", re.IGNORECASE)
 _HTTP_EQUIV: Final = re.compile(rb"http-equiv\s*=\s*[\"']?\s*content-type", re.IGNORECASE)
 _IN_CONTENT: Final = re.compile(rb"charset\s*=\s*[\"']?\s*([^\s\"'/>;,]+)", re.IGNORECASE)
-_ATTRIBUTE: Final = re.compile(rb"(?:^|[\s\"'/])charset\s*=\s*[\"']?\s*([^\s\"'/>;]+)", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(rb"([^\s\"'/=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
 _XML: Final = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']\s*([A-Za-z][\w.:-]*)")
 _ESCAPE: Final = re.compile(rb"\x1b(?:\$[@B]|\([JI]|\$\(D)")
 _MULTI_BYTE: Final = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
@@ -105,24 +108,27 @@ def _byte_order_mark(data: bytes) -> Charset | None:
 def from_header(value: str) -> Charset | None:
     """The charset that a Content-Type header names (EncodingDetector.parseCharacterEncoding), None if unknown."""
     match = _HEADER.search(value)
-    return lookup(match[1].strip().strip("\"'")) if match else None
+    return lookup(match[1].strip().strip('"')) if match else None
 
 
 def from_meta(data: bytes) -> Charset | None:
     """The charset that a meta element names; a page that can be read so far is not in UTF-16, so that means UTF-8."""
     head = data[:PRESCAN]
     tags = [match[1] for match in _META.finditer(head)] if b"<" in head else []
-    label = _first(_IN_CONTENT, [tag for tag in tags if _HTTP_EQUIV.search(tag)]) or _first(_ATTRIBUTE, tags)
+    label = next(_labels(tags), None)
     found = lookup(label) if label else None
     return lookup("utf-8") if found and found.codec.startswith(("utf_16", "utf-16", "utf_32", "utf-32")) else found
 
 
-def _first(pattern: re.Pattern[bytes], tags: list[bytes]) -> str | None:
+def _labels(tags: list[bytes]) -> Iterator[str]:
+    """What meta tags say of the charset, those with http-equiv first."""
     for tag in tags:
-        match = pattern.search(tag)
-        if match:
-            return match[1].decode("latin-1")
-    return None
+        if _HTTP_EQUIV.search(tag) and (match := _IN_CONTENT.search(tag)):
+            yield match[1].decode("latin-1")
+    for tag in tags:
+        for name, *values in _ATTRIBUTE.findall(tag):
+            if name.lower() == b"charset":
+                yield b"".join(values).strip().decode("latin-1")
 
 
 def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
@@ -139,8 +145,8 @@ def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
     xml = _XML.match(data[:PRESCAN])
     if xml and (declared := lookup(xml[1].decode("ascii"))):
         return declared, SURE
-    if _decodes(data, "utf-8"):
-        return _named("utf-8", SURE if len(_MULTI_BYTE.findall(data, 0, GUESS_LIMIT)) > 3 else LIKELY)
+    if _decodes(data, "utf-8") and (count := len(_MULTI_BYTE.findall(data, 0, GUESS_LIMIT))):
+        return _named("utf-8", SURE if count > 3 else LIKELY)
     return _guess(data[:GUESS_LIMIT], tld)
 
 
@@ -150,11 +156,11 @@ def _named(name: str, confidence: int) -> tuple[Charset, int] | None:
 
 
 def _decodes(data: bytes, codec: str) -> bool:
+    """Whether all is right in that charset; a page cut off by the content limit may end within a character."""
     try:
-        data.decode(codec)
-    except UnicodeDecodeError as error:
-        # A page cut off by the content limit may end within a character.
-        return codec == "utf-8" and error.reason == "unexpected end of data" and error.start > len(data) - 4
+        getincrementaldecoder(codec)().decode(data)
+    except UnicodeDecodeError:
+        return False
     return True
 
 
@@ -162,6 +168,6 @@ def _guess(data: bytes, tld: str) -> tuple[Charset, int] | None:
     from chardetng_py import EncodingDetector
 
     detector = EncodingDetector()
-    detector.feed(data, last=True)
+    detector.feed(data, last=False)  # it may be cut off
     hint = tld.lower().encode() if tld.isascii() and tld.isalpha() else None
     return _named(detector.guess(tld=hint, allow_utf8=False), GUESSED)

@@ -83,6 +83,8 @@ _JAVA_NAMES = {
 }
 _TO_JAVA = {label: name for name, labels in _JAVA_NAMES.items() for label in labels.split()}
 
+_JAVAS_NAME = re.compile(r"[a-z0-9][a-z0-9+.:_-]{0,63}")
+"""What java.nio.charset.Charset takes for a name; Python's codecs would overlook other characters."""
 _NUMBERED = re.compile(r"(?:cp|ibm|ibm-|csibm|csp?c?p?)?(\d{3})")
 _NOT_CHARSETS = frozenset(
     (
@@ -151,7 +153,7 @@ def lookup(label: str) -> Charset | None:
 
 
 def _beyond_the_standard(label: str) -> Charset | None:
-    if not label or len(label) > 64 or not label.isascii():
+    if not _JAVAS_NAME.fullmatch(label):
         return None
     try:
         b"a".decode(label)

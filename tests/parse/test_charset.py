@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import ConfigError
-from minutch.parse.charset import CharsetDetector, from_header, from_meta
+from minutch.parse.charset import GUESS_LIMIT, CharsetDetector, from_header, from_meta
 from minutch.parse.charsetlabels import LABELS, lookup
 from tests.support.charset_texts import TEXTS
 from tests.support.pages import configuration
@@ -49,6 +49,27 @@ def test_pages_that_declare_nothing() -> None:
     assert len(wrong) <= len(pages) * 4 / 269, wrong
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "shift_jis", "euc-jp", "iso-2022-jp"])
+def test_pages_cut_off_within_a_character(encoding: str) -> None:
+    charset = lookup(encoding)
+    assert charset is not None
+    data = f"<title>{TEXTS['japanese'][0]}</title>".encode(charset.codec)
+    for end in range(len(data) - 12, len(data)):
+        assert DETECTOR.detect(data[:end]).name == encoding, end
+
+
+@pytest.mark.parametrize(
+    ("encoding", "language"), [("gb18030", "chinese"), ("big5", "taiwanese"), ("euc-kr", "korean")]
+)
+def test_long_pages_of_which_the_start_is_looked_at(encoding: str, language: str) -> None:
+    charset = lookup(encoding)
+    assert charset is not None
+    data = TEXTS[language][0].encode(charset.codec)
+    for before in range(4):
+        page = b"x" * before + data * (GUESS_LIMIT // len(data) + 1)
+        assert DETECTOR.detect(page) == charset, before
+
+
 def test_the_top_level_domain_is_a_hint() -> None:
     data = "<p>" + TEXTS["ukrainian"][0][:60]
     assert DETECTOR.detect(data.encode("cp1251"), tld="ua").codec == "cp1251"
@@ -65,13 +86,24 @@ def test_the_top_level_domain_is_a_hint() -> None:
         (b"<meta charset=koi8-r><meta http-equiv=content-type content='text/html; charset=big5'>", None, "big5"),
         (b"<META  HTTP-EQUIV='Content-Type' content=\"text/html;charset = EUC-JP\">", None, "euc-jp"),
         (b"<meta name=x charset='gb2312'>", None, "gb2312"),
+        (
+            b"<meta name=x content='charset=big5'><meta http-equiv=refresh content='0; charset=big5'>",
+            None,
+            "windows-1252",
+        ),
+        (b"<meta name=charset content=big5><meta data-charset=big5><meta/CHARSET = ' x-sjis '/>", None, "shift_jis"),
+        (b"<meta http-equiv='content-type content='text/html; charset=koi8-r'>", None, "koi8-r"),
+        (b"<meta http-equiv=content-type charset=koi8-r>", "text/html; charset='big5'", "koi8-r"),
+        (b"<!--" + b"x" * 4000 + b"--><meta charset=utf8>", None, "utf-8"),
+        (b"<!--" + b"x" * 8190 + b"--><meta charset=utf8>", None, "windows-1252"),
         (b"<meta charset=utf-16>", None, "utf-8"),
         (b"<meta charset=nonsense>\xc3\xa9", None, "utf-8"),
         (b"plain ascii", None, "windows-1252"),
         (b"", None, "windows-1252"),
         (b"caf\xe9 au lait", None, "windows-1252"),
         (b"caf\xc3\xa9", None, "utf-8"),
-        (b"cut off caf\xc3", None, "utf-8"),
+        (b"d\xc3\xa9j\xc3\xa0 cut off caf\xc3", None, "utf-8"),
+        (b"un caf\xe9", None, "windows-1252"),
         (b"<\0!\0d\0o\0", None, "utf-16le"),
         (b"<?xml version='1.0' encoding='iso-8859-2'?><p>\xb3", None, "iso-8859-2"),
         (b"\x1b$B%F%9%H\x1b(B", None, "iso-2022-jp"),
@@ -151,7 +183,13 @@ def test_holes_of_windows_1252_are_controls_as_in_browsers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "found"), [("text/html", False), ("text/html; charset=", False), ("a; CHARSET='utf-8' ; b", True)]
+    ("header", "found"),
+    [
+        ("text/html", False),
+        ("text/html; charset=", False),
+        ('a; CHARSET="utf-8" ; b', True),
+        ("a; charset='utf-8'", False),
+    ],
 )
 def test_header(header: str, found: bool) -> None:
     assert (from_header(header) is not None) == found
