@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -34,14 +34,15 @@ from minutch.crawldb.filtering import (
 from minutch.crawldb.groups import has_ties
 from minutch.crawldb.matching import has_repeats, last, match, merged
 from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
-from minutch.crawldb.seeds import Defaults, new_entries, read_seeds, seed_files
+from minutch.crawldb.seeds import Defaults, new_entries
+from minutch.crawldb.seeds_reading import SeedText, seed_files, seed_texts, seeds_in
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.ties import Gathering
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
 from minutch.tables.frame import CRAWLDB_SCHEMA
-from minutch.tables.parallel import memory_budget
+from minutch.tables.parallel import memory_budget, ordered
 from minutch.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)
@@ -161,23 +162,38 @@ class _InjectEntryFilter(EntryFilter):
             self.rules = rules
 
 
+class _Injected(NamedTuple):
+    """What became of a piece of a seed file."""
+
+    entries: pl.DataFrame
+    rejected: pl.DataFrame  # the seeds that normalizers or filters reject
+    counters: Counters
+
+
 def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -> Iterator[pl.DataFrame]:
-    """The seeds of a file as new entries, counted where they are rejected."""
+    """The seeds of a file as new entries, counted where they are rejected, of which the first ones are named."""
+
+    def injected(text: SeedText) -> _Injected:
+        lines, counted = seeds_in(text), Counters()
+        urls = rules.apply(lines["url"], counted)
+        passes = urls.is_not_null()
+        if passes.all():
+            accepted, rejected = lines.with_columns(url=urls), lines.clear()
+        else:
+            accepted, rejected = lines.with_columns(url=urls).filter(passes), lines.filter(~passes)
+        entries = scoring.injected_scores(new_entries(accepted, defaults, path), defaults.scoring, counted)
+        return _Injected(entries, rejected, counted)
+
     log.info("Injecting seed URL file %s", path)
-    for lines in read_seeds(path):
-        urls = rules.apply(lines["url"], counters)
-        _report_rejected(lines, urls, path)
-        accepted = lines.with_columns(url=urls).filter(urls.is_not_null())
-        yield scoring.injected_scores(new_entries(accepted, defaults, path), defaults.scoring, counters)
-
-
-def _report_rejected(lines: pl.DataFrame, urls: pl.Series, path: Path) -> None:
-    """Name the first lines that normalizers or filters reject, and how many more there are."""
-    rejected = lines.filter(urls.is_null())
-    for number, url in rejected.select("line", "url").head(_REPORTED).iter_rows():
-        log.warning("%s:%d: rejected: %s", path, number, url)
-    if len(rejected) > _REPORTED:
-        log.warning("%s: and %d more rejected", path, len(rejected) - _REPORTED)
+    count = 0
+    for piece in ordered(injected, seed_texts(path)):
+        counters.merge(piece.counters)
+        for number, url in piece.rejected.select("line", "url").head(max(0, _REPORTED - count)).iter_rows():
+            log.warning("%s:%d: rejected: %s", path, number, url)
+        count += len(piece.rejected)
+        yield piece.entries
+    if count > _REPORTED:
+        log.warning("%s: and %d more rejected", path, count - _REPORTED)
 
 
 def merge(
@@ -196,9 +212,9 @@ def merge(
     known = found.at >= 0
     counters.add(MERGED, int(known.sum()))
     counters.add(NEW, int((~known).sum()))
-    if overwrite:
+    if overwrite or not known.any():
         return merged(old, found.at, found.before, unique), counters
-    if update and known.any():
+    if update:
         old = _updated(old, pl.Series(found.at[known]), unique.filter(known), defaults)
     return merged(old, found.at[~known], found.before[~known], unique.filter(~known)), counters
 

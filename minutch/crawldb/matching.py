@@ -130,6 +130,8 @@ def merged(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) -> p
     """`table` with `rows` in it: row i in the place of row `at[i]`, or where that is -1 before row `before[i]`."""
     if rows.is_empty():
         return table
+    if table.is_empty():
+        return rows.select(table.columns)
     mine = len(table) + np.arange(len(rows))
     order = np.arange(len(table))
     known = at >= 0

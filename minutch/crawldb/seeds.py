@@ -1,36 +1,27 @@
-"""Seed lists: text files with a URL per line, perhaps followed by metadata, as a table of new entries.
+"""The lines of seed lists as a table of new entries: what stands after a URL, between tabs.
 
-    line       := blank* URL blank* (TAB name "=" value)*      UTF-8; ended by LF, CR or CR LF
-    comment    := "#" …                                        blank lines and comments are skipped
     nutch.score=10                  the entry's score
     nutch.fetchInterval=86400       its fetch interval in seconds
     nutch.fetchInterval.fixed=3600  the same, kept by adaptive schedules (as `fixedInterval` in the metadata)
     any other name=value            goes into the metadata as text; what has no `=` is skipped
 
-A number that is none is reported with file and line, and the rest of the line counts. Files may be compressed (by
-suffix: .gz, .bz2, .zst, .deflate …). Blanks are what Java's String.trim removes: everything up to U+0020.
-Matched: org.apache.nutch.crawl.Injector.InjectMapper, Hadoop's KeyValueTextInputFormat.
+A number that is none is reported with file and line, and the rest of the line counts.
+Matched: org.apache.nutch.crawl.Injector.InjectMapper.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
 import logging
 import re
-import zlib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Final
 
 import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.filtering import encode_keys
-from minutch.errors import FormatError, StoreError
-from minutch.formats.compress import codec_for
+from minutch.crawldb.seeds_reading import BLANKS
 from minutch.formats.javahash import float32
 from minutch.formats.writables import FloatWritable, MapWritable, Text
 from minutch.plugin.chains import ScoringFilters
@@ -43,16 +34,11 @@ SCORE_NAME: Final = "nutch.score"
 INTERVAL_NAME: Final = "nutch.fetchInterval"
 FIXED_INTERVAL_NAME: Final = "nutch.fetchInterval.fixed"
 
-CHUNK_BYTES: Final = 32 << 20
-_STREAMING: Final[dict[str, Callable[[Path], Any]]] = {".gz": gzip.open, ".bz2": bz2.open}
-_BLANKS: Final = "".join(map(chr, range(0x21)))
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _FLOAT: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)"
 )
 _INT_RANGE: Final = range(-0x8000_0000, 0x8000_0000)
-
-SEED_SCHEMA: Final = pl.Schema({"line": pl.UInt64(), "url": pl.String(), "extra": pl.String()})
 
 
 @dataclass(frozen=True)
@@ -84,84 +70,6 @@ class SeedMetadata:
         self.score: float | None = None
         self.interval: int | None = None
         self.metadata = MapWritable()
-
-
-def seed_files(path: Path) -> list[Path]:
-    """The seed files of a directory (or the one file), by name. Raises StoreError if there is none."""
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise StoreError(f"{path}: no such seed file or directory")
-    files = []
-    for entry in sorted(path.iterdir()):
-        if entry.is_file() and entry.name[0] not in "._":
-            files.append(entry)
-        else:
-            log.warning("Skipped %s in %s", "hidden file" if entry.is_file() else "non-file input", entry)
-    if not files:
-        raise StoreError(f"No seed files to inject found in {path}")
-    return files
-
-
-def read_seeds(path: Path) -> Iterator[pl.DataFrame]:
-    """The seeds of a file in tables of SEED_SCHEMA: line number, URL and what follows it, both without blanks around.
-
-    Raises FormatError for damaged compressed data.
-    """
-    number = 1
-    try:
-        with _open(path) as stream:
-            for text in _texts(stream):
-                lines = pl.Series("text", [text]).str.split("\n").explode()
-                yield _seeds(lines, number)
-                number += len(lines)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
-        raise FormatError(f"damaged compressed data: {exc}", path=path) from exc
-    except FormatError as exc:
-        raise exc.at(path) from exc
-
-
-def _open(path: Path) -> BinaryIO:
-    """The text of a seed file, decompressed by the codec that its suffix names."""
-    codec = codec_for(path.name)
-    if codec is None:
-        return path.open("rb")
-    opener = _STREAMING.get(codec.extension)
-    return opener(path) if opener else io.BytesIO(codec.decompress(path.read_bytes()))
-
-
-def _texts(stream: BinaryIO) -> Iterator[str]:
-    """The stream in pieces of whole lines ended by LF, without the last one; a byte order mark is dropped."""
-    rest, first = b"", True
-    while data := stream.read(CHUNK_BYTES):
-        data = rest + (data.removeprefix(b"\xef\xbb\xbf") if first else data)
-        first = False
-        end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1  # a CR at the very end may belong to a CR LF
-        rest = data[end:]
-        if end:
-            yield _decode(data[:end])
-    if rest:
-        yield _decode(rest)
-
-
-def _decode(data: bytes) -> str:
-    text = data.decode("utf-8", "replace")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.removesuffix("\n")
-
-
-def _seeds(lines: pl.Series, number: int) -> pl.DataFrame:
-    """The seeds of lines, the first of which has this number."""
-    url, extra = lines, pl.repeat(None, len(lines), dtype=pl.String, eager=True)
-    with_extra = lines.str.contains("\t", literal=True).arg_true()
-    if len(with_extra):
-        split = lines.gather(with_extra).str.splitn("\t", 2).struct.unnest()
-        url = lines.scatter(with_extra, split["field_0"])
-        extra = extra.scatter(with_extra, split["field_1"].str.strip_chars(_BLANKS))
-    frame = pl.DataFrame({"url": url.str.strip_chars(_BLANKS), "extra": extra})
-    frame = frame.with_row_index("line", offset=number).cast({"line": pl.UInt64})
-    return frame.filter((pl.col("url") != "") & ~pl.col("url").str.starts_with("#"))
 
 
 def parse_metadata(extra: str, where: str) -> SeedMetadata:
@@ -245,7 +153,7 @@ def _java_int(text: str) -> int:
 
 def _java_float(text: str) -> float:
     """Float.parseFloat. Raises ValueError."""
-    text = text.strip(_BLANKS)
+    text = text.strip(BLANKS)
     if not _FLOAT.fullmatch(text):
         raise ValueError(text)
     if "x" in text.lower():

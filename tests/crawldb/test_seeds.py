@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.crawldb import seeds
-from minutch.crawldb.seeds import parse_metadata, read_seeds, seed_files
+from minutch.crawldb import seeds_reading
+from minutch.crawldb.seeds import parse_metadata
+from minutch.crawldb.seeds_reading import SeedText, read_seeds, seed_files, seeds_in
 from minutch.errors import FormatError, StoreError
 from minutch.formats.writables import FloatWritable, Text
 
@@ -36,6 +37,23 @@ def test_lines(tmp_path: Path) -> None:
     ]
 
 
+_PARTS = ("http://a/", "#", "\t", " ", "\x00", "\x1f", "\x7f", "é", "😀", "a" * 13, "=", "\n", "\n", "\n# c\n")
+
+
+@given(st.lists(st.one_of(st.sampled_from(_PARTS), st.text(max_size=9))).map("".join), st.integers(1, 1 << 40))
+def test_the_kernel_finds_the_same_seeds(text: str, number: int) -> None:
+    piece = SeedText(number, text.encode("utf-8", "replace"))
+    assert seeds_reading._find_in_bulk(piece).equals(seeds_reading._find_by_line(piece))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_damaged_characters_are_replaced_in_small_and_large_texts(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds_reading, "BULK_BYTES", 0 if large else 1 << 40)
+    monkeypatch.setattr(seeds_reading, "kernels_loaded", lambda: False)
+    found = seeds_in(SeedText(7, b"http://a/\xff\xfe \t\xe2\x82x\n#\n\xc3"))
+    assert found.rows() == [(7, "http://a/\ufffd\ufffd", "\ufffdx"), (9, "\ufffd", None)]
+
+
 def test_an_empty_file(tmp_path: Path) -> None:
     assert lines(written(tmp_path, b"")) == []
 
@@ -53,7 +71,7 @@ def test_pieces_of_a_file_make_the_same_lines(
         path = written(folder, end.join(some))
         whole = lines(path)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(seeds, "CHUNK_BYTES", size)
+            patch.setattr(seeds_reading, "CHUNK_BYTES", size)
             assert lines(path) == whole
 
 

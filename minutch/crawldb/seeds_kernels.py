@@ -1,0 +1,68 @@
+"""Kernel that finds the seeds among the lines of a text. Imported only where there is much of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.formats.columns_native import Array, Int, kernel, load8, load64
+
+_BLANK, _COMMENT, _TAB, _LINE_FEED = 32, ord("#"), 9, 10
+
+
+@kernel
+def next_control(at: Int, end: Int) -> Int:
+    """The address of the first byte below 32 between two addresses; `end` if there is none."""
+    ones, high = np.uint64(0x0101_0101_0101_0101), np.uint64(0x8080_8080_8080_8080)
+    while at + 8 <= end:
+        word: Int = load64(at)
+        if (word - ones * np.uint64(32)) & ~word & high:
+            break
+        at += 8
+    while at < end and load8(at) >= 32:
+        at += 1
+    return at
+
+
+@kernel
+def trimmed(start: Int, end: Int) -> tuple[Int, Int]:
+    """The addresses without the blanks (all bytes up to the space) at both ends."""
+    while start < end and load8(start) <= _BLANK:
+        start += 1
+    while start < end and load8(end - 1) <= _BLANK:
+        end -= 1
+    return start, end
+
+
+@kernel
+def find_seeds(
+    text: Array, number: Int, line: Array, url_at: Array, url_len: Array, extra_at: Array, extra_len: Array
+) -> Int:
+    """Where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the lines of which end in LF.
+
+    `number` is that of the first line. Arrays have room for all lines; returns how many of them hold a seed.
+    """
+    base = np.int64(text.ctypes.data)
+    end = base + len(text)
+    start, count = base, 0
+    while start < end:
+        tab = np.int64(0)
+        at = next_control(start, end)
+        while at < end and load8(at) != _LINE_FEED:
+            if not tab and load8(at) == _TAB:
+                tab = at
+            at = next_control(at + 1, end)
+        first, last = trimmed(start, tab or at)
+        if first < last and load8(first) != _COMMENT:
+            line[count] = number
+            url_at[count] = first - base
+            url_len[count] = last - first
+            extra_at[count] = 0
+            extra_len[count] = -1
+            if tab:
+                first, last = trimmed(tab + 1, at)
+                extra_at[count] = first - base
+                extra_len[count] = last - first
+            count += 1
+        number += 1
+        start = at + 1
+    return count
