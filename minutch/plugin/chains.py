@@ -231,6 +231,14 @@ class ScoringFilters:
             adjust = _call(scoring.distribute_score_to_outlinks, from_url, parse_data, targets, adjust, all_count)
         return adjust
 
+    def outlink_score(self, parse_data: ParseData, kept: int, all_count: int) -> float | None:
+        """The score that all outlinks of a page start with and are given, where that is one for all; else None."""
+        score: float | None = 0.0
+        for scoring in self.filters:
+            if score is not None:
+                score = _call(scoring.outlink_score, parse_data, kept, all_count, score)
+        return score
+
     def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
         for scoring in self.filters:
             _call(scoring.update_db_score, url, old, datum, inlinked)

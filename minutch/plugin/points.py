@@ -114,8 +114,8 @@ class ExtensionBase(ABC):
     """Base of all points."""
 
     point_id: ClassVar[str]
-    twins: ClassVar[Mapping[str, str]] = {}
-    """Row method → column method of this point."""
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Row method → column methods of this point."""
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         self.conf = conf
@@ -124,9 +124,10 @@ class ExtensionBase(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A row method written anew takes an inherited column twin out of play: the two would disagree."""
         super().__init_subclass__(**kwargs)
-        for row, column in cls.twins.items():
-            if row in cls.__dict__ and column not in cls.__dict__:
-                setattr(cls, column, getattr(_point_of(cls), column))
+        for row, columns in cls.twins.items():
+            for column in columns:
+                if row in cls.__dict__ and column not in cls.__dict__:
+                    setattr(cls, column, getattr(_point_of(cls), column))
 
     def is_written(self, method: str) -> bool:
         """Whether the extension has a method of its own in the place of the base class's."""
@@ -142,7 +143,7 @@ class URLFilter(ExtensionBase):
     """Lets URLs pass or not."""
 
     point_id = "org.apache.nutch.net.URLFilter"
-    twins: ClassVar[Mapping[str, str]] = {"filter": "filter_column"}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_column",)}
 
     @abstractmethod
     def filter(self, url: str) -> str | None:
@@ -157,7 +158,7 @@ class URLNormalizer(ExtensionBase):
     """Rewrites URLs."""
 
     point_id = "org.apache.nutch.net.URLNormalizer"
-    twins: ClassVar[Mapping[str, str]] = {"normalize": "normalize_column"}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"normalize": ("normalize_column",)}
 
     @abstractmethod
     def normalize(self, url: str, scope: str) -> str | None:
@@ -172,7 +173,7 @@ class URLExemptionFilter(ExtensionBase):
     """Exempts links to other hosts from db.ignore.external.links."""
 
     point_id = "org.apache.nutch.net.URLExemptionFilter"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def filter(self, from_url: str, to_url: str) -> bool:
@@ -183,7 +184,7 @@ class Protocol(ExtensionBase):
     """Fetches URLs of its `schemes`."""
 
     point_id = "org.apache.nutch.protocol.Protocol"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     schemes: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -194,6 +195,9 @@ class Protocol(ExtensionBase):
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content` if given."""
 
+    def look_ahead(self, url: str) -> None:
+        """A URL of this host will be asked for soon: prepare for it (addresses), without waiting. May do nothing."""
+
     async def close(self) -> None:
         """Give back connections."""
 
@@ -202,18 +206,21 @@ class Parser(ExtensionBase):
     """Makes text, metadata and links of fetched content; plugin.xml's `contentType` names the types."""
 
     point_id = "org.apache.nutch.parse.Parser"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def get_parse(self, content: Content) -> ParseResult:
         """Parse one page; a page that can't be parsed is a failed ParseStatus (or a ParseError)."""
+
+    def warm(self) -> None:
+        """Many pages are coming: load now what is worth it for many, before worker processes are forked."""
 
 
 class HtmlParseFilter(ExtensionBase):
     """Adds to (or changes) what an HTML parser found."""
 
     point_id = "org.apache.nutch.parse.HtmlParseFilter"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def filter(
@@ -230,12 +237,13 @@ class ScoringFilter(ExtensionBase):
     """
 
     point_id = "org.apache.nutch.scoring.ScoringFilter"
-    twins: ClassVar[Mapping[str, str]] = {
-        "inject_score": "inject_score_columns",
-        "initial_score": "initial_score_columns",
-        "generator_sort_value": "generator_sort_value_columns",
-        "update_db_score": "update_db_score_columns",
-        "orphaned_score": "orphaned_score_columns",
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "inject_score": ("inject_score_columns",),
+        "initial_score": ("initial_score_columns", "outlink_score"),
+        "generator_sort_value": ("generator_sort_value_columns",),
+        "distribute_score_to_outlinks": ("outlink_score",),
+        "update_db_score": ("update_db_score_columns",),
+        "orphaned_score": ("orphaned_score_columns",),
     }
 
     def inject_score(self, url: str, datum: CrawlDatum) -> None:
@@ -264,6 +272,15 @@ class ScoringFilter(ExtensionBase):
     ) -> CrawlDatum | None:
         """Give the outlinks in `targets` (of `all_count`) their share; returns what the page itself gets back."""
         return adjust
+
+    def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
+        """What `initial_score` and `distribute_score_to_outlinks` give each of `kept` outlinks without metadata.
+
+        None where they may differ, or the page itself gets something back: then those two are asked. `score` comes
+        from the filter before.
+        """
+        asked = self.is_written("initial_score") or self.is_written("distribute_score_to_outlinks")
+        return None if asked else score
 
     def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
         """Set the new score of `datum` from the old record and the links found to it."""
@@ -359,7 +376,7 @@ class SegmentMergeFilter(ExtensionBase):
     """Keeps or drops a URL when segments are merged."""
 
     point_id = "org.apache.nutch.segment.SegmentMergeFilter"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def filter(
@@ -380,7 +397,7 @@ class IndexingFilter(ExtensionBase):
     """Fills the document that goes to the index."""
 
     point_id = "org.apache.nutch.indexer.IndexingFilter"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def filter(
@@ -393,7 +410,7 @@ class IndexWriter(ExtensionBase):
     """Writes documents to a search engine or a file; `open` gets the parameters of index-writers.xml."""
 
     point_id = "org.apache.nutch.indexer.IndexWriter"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def open(self, parameters: Mapping[str, str]) -> None:
         """Connect."""
@@ -422,7 +439,7 @@ class Exchange(ExtensionBase):
     """Decides which index writers a document goes to."""
 
     point_id = "org.apache.nutch.exchange.Exchange"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def open(self, parameters: Mapping[str, str]) -> None:
         """Take the parameters of exchanges.xml."""
@@ -436,7 +453,7 @@ class NutchPublisher(ExtensionBase):
     """Tells a message queue about fetch events."""
 
     point_id = "org.apache.nutch.publisher.NutchPublisher"
-    twins: ClassVar[Mapping[str, str]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def set_config(self) -> bool:
         """Connect as configured; whether that worked."""

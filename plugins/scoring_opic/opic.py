@@ -73,8 +73,7 @@ class OpicScoring(ScoringFilter):
     ) -> CrawlDatum | None:
         if not targets:
             return adjust
-        share = float32(_score_of(parse_data) / (all_count if self.count_filtered else len(targets)))
-        internal, external = float32(share * self.internal_factor), float32(share * self.external_factor)
+        internal, external = self._shares(parse_data, len(targets), all_count)
         if internal == external:
             for _, datum in targets:
                 datum.score = internal
@@ -84,6 +83,11 @@ class OpicScoring(ScoringFilter):
             to_host = _host(url)
             datum.score = internal if to_host is not None and to_host == from_host else external
         return adjust
+
+    def _shares(self, parse_data: ParseData, kept: int, all_count: int) -> tuple[float, float]:
+        """What each link inside the host and each to another one gets."""
+        share = float32(_score_of(parse_data) / ((all_count if self.count_filtered else kept) or 1))
+        return float32(share * self.internal_factor), float32(share * self.external_factor)
 
     def indexer_score(
         self,
@@ -98,6 +102,10 @@ class OpicScoring(ScoringFilter):
         if db_datum is None:
             return init_score
         return float32(float32(_power(db_datum.score, self.power)) * init_score)
+
+    def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
+        internal, external = self._shares(parse_data, kept, all_count)
+        return internal if internal == external else None
 
     # -- columns ---------------------------------------------------------------------------------------------------
 

@@ -115,15 +115,15 @@ def test_what_is_not_written_costs_nothing() -> None:
 
 @pytest.mark.parametrize("point", POINTS.values())
 def test_twins_exist(point: type[ExtensionBase]) -> None:
-    for row, column in point.twins.items():
+    for row, columns in point.twins.items():
         assert callable(getattr(point, row))
-        assert callable(getattr(point, column))
+        assert all(callable(getattr(point, column)) for column in columns)
 
 
 def test_a_twin_of_a_users_own_point() -> None:
     class Point(ExtensionBase):
         point_id = "org.example.Point"
-        twins: ClassVar[Mapping[str, str]] = {"one": "many"}
+        twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"one": ("many",)}
 
         def one(self, value: int) -> int:
             return value
@@ -158,3 +158,35 @@ def test_parse_result() -> None:
     result.drop_failures()
     assert dict(result) == {"http://a/": good}
     assert not ParseResult.of("http://b/", bad).is_any_success
+
+
+class TestOutlinkScore:
+    """One score for all links of a page, where the row methods give all the same."""
+
+    def test_a_filter_without_link_methods_hands_the_score_on(self) -> None:
+        class Silent(ScoringFilter):
+            pass
+
+        assert Silent(CONF, {}).outlink_score(ParseData(), 3, 5, 0.25) == 0.25
+
+    def test_row_methods_written_anew_are_asked_link_by_link(self) -> None:
+        class Equal(ScoringFilter):
+            def distribute_score_to_outlinks(
+                self,
+                from_url: str,
+                parse_data: ParseData,
+                targets: list[tuple[str, CrawlDatum]],
+                adjust: CrawlDatum | None,
+                all_count: int,
+            ) -> CrawlDatum | None:
+                return adjust
+
+            def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
+                return 1.0
+
+        class First(Equal):
+            def initial_score(self, url: str, datum: CrawlDatum) -> None:
+                datum.score = 2.0
+
+        assert Equal(CONF, {}).outlink_score(ParseData(), 3, 5, 0.0) == 1.0
+        assert First(CONF, {}).outlink_score(ParseData(), 3, 5, 0.0) is None

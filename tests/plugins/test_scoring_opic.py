@@ -142,3 +142,19 @@ def test_columns_agree_with_rows(pages: list[tuple[float, float | None, list[flo
         scoring.update_db_score("", previous, datum, [CrawlDatum(score=link) for link in scores])
         assert updated["score"][i] == datum.score
     assert scoring.initial_score_columns(frame)["score"].to_list() == [0.0] * len(frame)
+
+
+@given(SCORES, st.integers(1, 200), st.integers(0, 300), st.booleans())
+def test_one_score_for_all_links_is_what_each_gets(score: float, kept: int, more: int, counts_filtered: bool) -> None:
+    scoring = opic(db_score_count_filtered=str(counts_filtered).lower())
+    targets = links(*(f"http://a/{number}" for number in range(kept)))
+    data = parse_data(repr(score))
+    scoring.distribute_score_to_outlinks("http://a/", data, targets, None, kept + more)
+    assert {datum.score for _, datum in targets} == {scoring.outlink_score(data, kept, kept + more, 0.0)}
+
+
+def test_no_one_score_where_other_hosts_get_another() -> None:
+    scoring = opic(db_score_link_external="0.5")
+    assert scoring.outlink_score(parse_data("1"), 1, 1, 0.0) is None
+    assert scoring.outlink_score(parse_data("nan"), 1, 1, 0.0) is None
+    assert opic().outlink_score(parse_data("1"), 0, 0, 0.0) == 1.0
