@@ -28,7 +28,8 @@ TEXT = "org.apache.hadoop.io.Text"
 LEVEL = 1
 """libdeflate's level for record after record: small records gain nothing from more."""
 _ROOM = 1 << 22
-_ZLIB_OVERHEAD = 64
+ZLIB_OVERHEAD = 64
+"""Bytes of room that a zlib stream may want beyond its string's."""
 
 
 class BulkSequenceWriter:
@@ -228,7 +229,7 @@ class Deflating:
 def deflate(values: Bytes, at: Offsets, length: Lengths, library: Libdeflate) -> tuple[Bytes, Offsets, Lengths]:
     """Each value as a zlib stream: a buffer, and offsets and lengths in it."""
     out_at, out_len = np.empty(len(at), np.int64), np.empty(len(at), np.int32)
-    out = np.empty(int(length.sum(dtype=np.int64)) + _ZLIB_OVERHEAD * len(at) + 1, np.uint8)
+    out = np.empty(int(length.sum(dtype=np.int64)) + ZLIB_OVERHEAD * len(at) + 1, np.uint8)
     with compressor(LEVEL) as state:
         deflate_kernels.deflate(values, at, length, out, out_at, out_len, state, library.zlib_compress)
     return out, out_at, out_len

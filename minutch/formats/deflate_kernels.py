@@ -18,12 +18,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from minutch.formats.columns_native import Array, Int, call7, copy_bytes, kernel, load8, load64, store64
+from minutch.formats.columns_native import Array, Int, call7, copy_bytes, kernel, load8, load64, store32, store64
 
 SHORT: Final = 2048
 """Bytes up to which a string is for this kernel."""
-OVERHEAD: Final = 11
-"""Bytes that a stream may be longer than its string: header, block header, checksum."""
+BEFORE: Final = 7
+"""Bytes of a stream before a string that is stored: header, block header."""
+OVERHEAD: Final = BEFORE + 4
+"""Bytes that a stream may be longer than its string: those and the checksum."""
 
 _HASH_BITS: Final = 12
 _MIN_MATCH: Final = 4
@@ -88,7 +90,7 @@ _DISTANCE, _DISTANCE_BITS = map(_table, _distance_codes())
 
 @kernel
 def new_places() -> Array:
-    """The table that `deflate_short` works with; it may be used again and again."""
+    """The table that `deflate_one` works with; it may be used again and again."""
     return np.zeros((1 << _HASH_BITS) + 1, np.int64)
 
 
@@ -114,33 +116,29 @@ def _checksum(source: Int, size: Int) -> Int:
 
 
 @kernel
-def _put_checksum(out: Array, at: Int, value: Int) -> Int:
-    out[at] = value >> np.uint64(24)
-    out[at + 1] = value >> np.uint64(16) & np.uint64(255)
-    out[at + 2] = value >> np.uint64(8) & np.uint64(255)
-    out[at + 3] = value & np.uint64(255)
-    return at + 4
+def _put_checksum(target: Int, source: Int, size: Int) -> Int:
+    """The string's checksum at the address `target`; returns the address after it."""
+    value = np.int64(_checksum(source, size))
+    store32(target, value >> 24 | (value >> 8 & 0xFF00) | (value & 0xFF00) << 8 | (value & 0xFF) << 24)
+    return target + 4
 
 
 @kernel
-def _stored(source: Int, size: Int, out: Array, at: Int) -> Int:
-    """The block and checksum of a string that is not compressed; returns the place after them."""
-    out[at] = 1
-    out[at + 1] = size & 255
-    out[at + 2] = size >> 8
-    out[at + 3] = ~size & 255
-    out[at + 4] = (~size >> 8) & 255
-    copy_bytes(np.int64(out.ctypes.data) + at + 5, source, size)
-    return _put_checksum(out, at + 5 + size, _checksum(source, size))
+def finish_stored(target: Int, size: Int) -> Int:
+    """Make the `size` (below 65,536) bytes at `target + BEFORE` a stream from `target` on; returns its length."""
+    store32(target, np.int64(0x010178) | (size & 0xFF) << 24)  # zlib's header; the one block, stored
+    store32(target + 3, size | (~size & 0xFFFF) << 16)
+    return _put_checksum(target + BEFORE + size, target + BEFORE, size) - target
 
 
 @kernel
-def _compressed(source: Int, size: Int, out: Array, at: Int, places: Array) -> Int:
-    """The same, compressed; -1 if it would be longer than stored."""
+def _compressed(source: Int, size: Int, target: Int, places: Array) -> Int:
+    """The string compressed to `target`; returns the length, -1 if that would be more than stored."""
     base = places[-1]  # places of this string are counted from here
     places[-1] = base + size + 1
-    limit = at + 5 + size
-    target = np.int64(out.ctypes.data)
+    store32(target, np.int64(0x0178))
+    at = target + 2
+    limit = target + 7 + size
     word, used = np.uint64(3), np.uint64(3)
     position = np.int64(0)
     while position < size:
@@ -170,30 +168,30 @@ def _compressed(source: Int, size: Int, out: Array, at: Int, places: Array) -> I
             word |= _LITERAL[byte] << used
             used += _LITERAL_BITS[byte]
             position += 1
-        store64(target + at, np.int64(word))
+        store64(at, np.int64(word))
         at += np.int64(used >> np.uint64(3))
         word >>= used & np.uint64(56)
         used &= np.uint64(7)
-    used += np.uint64(_END_OF_BLOCK_BITS)  # the code of the end is zeros
-    while np.int64(used) > 0:
-        out[at] = word & np.uint64(255)
-        at += 1
-        word >>= np.uint64(8)
-        used = used - np.uint64(8) if used > 8 else np.uint64(0)
-    if at >= limit:
+    end = at + (np.int64(used) + _END_OF_BLOCK_BITS + 7 >> 3)  # the code of the end is zeros
+    if end >= limit:
         return np.int64(-1)
-    return _put_checksum(out, at, _checksum(source, size))
+    store32(at, np.int64(word))
+    return _put_checksum(end, source, size) - target
 
 
 @kernel
-def deflate_short(source: Int, size: Int, out: Array, at: Int, places: Array) -> Int:
-    """Write the string of `size` (at most SHORT) bytes at `source` to `out` from `at`; returns the stream's length."""
-    out[at] = 0x78
-    out[at + 1] = 0x01
-    end = _compressed(source, size, out, at + 2, places)
-    if end < 0:
-        end = _stored(source, size, out, at + 2)
-    return end - at
+def deflate_one(source: Int, size: Int, target: Int, room: Int, places: Array, compressor: Int, function: Int) -> Int:
+    """Write the string of `size` bytes at `source` to `target`, of which `room` bytes are free; the stream's length.
+
+    Strings up to SHORT bytes need room for OVERHEAD more, longer ones are for libdeflate.
+    """
+    if size > SHORT:
+        return call7(function, compressor, source, size, target, room, 0, 0)
+    length = _compressed(source, size, target, places)
+    if length < 0:
+        copy_bytes(target + BEFORE, source, size)
+        length = finish_stored(target, size)
+    return length
 
 
 @kernel
@@ -206,10 +204,7 @@ def deflate(
     places = new_places()
     end = np.int64(0)
     for i in range(len(at)):
-        if length[i] <= SHORT:
-            size = deflate_short(source + at[i], np.int64(length[i]), out, end, places)
-        else:
-            size = call7(function, compressor, source + at[i], length[i], target + end, len(out) - end, 0, 0)
+        size = np.int64(length[i])
         out_at[i] = end
-        out_len[i] = size
-        end += size
+        out_len[i] = deflate_one(source + at[i], size, target + end, len(out) - end, places, compressor, function)
+        end += out_len[i]

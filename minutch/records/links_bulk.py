@@ -5,20 +5,24 @@ The bytes are those of the codec for single records (`links_columns`), which tes
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from minutch.formats import columns_kernels
+from minutch.formats import deflate_kernels
 from minutch.formats.columns import Batch, Lengths, Offsets
-from minutch.formats.columns_arrow import from_series
+from minutch.formats.columns_arrow import Strings, from_series
+from minutch.formats.columns_native import Libdeflate, compressor
 from minutch.formats.columns_reading import string_column
-from minutch.formats.columns_writing import BulkWriter
+from minutch.formats.columns_writing import LEVEL, ZLIB_OVERHEAD, BulkMapWriter
+from minutch.formats.sequencefile import RECORD
 from minutch.records import links_kernels
 from minutch.records.links import LAYOUT_METADATA
 
-_KEYS_AT_A_TIME = 50_000
+_KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache
 
 
 def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame | None:
@@ -64,33 +68,65 @@ def _decode(batch: Batch, parse_data: bool, flag: bool) -> tuple[pl.Series, list
     return key, places
 
 
-class InlinksSink:
-    """A file of <Text, Inlinks> that takes tables; the rows of a key lie together in one table."""
+class LinkStrings(NamedTuple):
+    """The columns of a table of links as kernels take them."""
 
-    def __init__(self, file: BulkWriter, layout: str) -> None:
-        self._file = file
+    key: Strings
+    present: npt.NDArray[np.bool_]  # whether the row is a link
+    from_url: Strings
+    anchor: Strings
+    metadata: Strings  # empty if no link has any
+
+    @classmethod
+    def of(cls, links: pl.DataFrame) -> LinkStrings:
+        """The strings of a table with the columns of INLINKS_SCHEMA, or without the last one."""
+        present = links["from_url"].is_not_null().to_numpy()
+        key, from_url, anchor = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
+        bare = "metadata" not in links.columns or links["metadata"].null_count() == len(links)
+        return cls(key, present, from_url, anchor, _NOTHING if bare else from_series(links["metadata"]))
+
+
+_NOTHING = Strings(np.zeros((0, 4), np.int32), np.zeros(1, np.uint64), None)
+
+
+class InlinksSink:
+    """A new MapFile of <Text, Inlinks>, compressed record by record, that takes tables."""
+
+    def __init__(
+        self, path: Path, value_class: str, layout: str, library: Libdeflate, syncs: tuple[bytes | None, bytes | None]
+    ) -> None:
+        sync, index_sync = syncs
+        self._file = BulkMapWriter(path, value_class, library, compression=RECORD, sync=sync, index_sync=index_sync)
+        self._library = library
         self._flag = layout == LAYOUT_METADATA
-        self.close, self.discard = file.close, file.discard
+        self._buffer = np.empty(0, np.uint8)
+        self._places = deflate_kernels.new_places()
+        self.close, self.discard = self._file.close, self._file.discard
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Append the records of `frame`."""
-        if not len(frame):
-            return
-        starts = frame.select((pl.col("key") != pl.col("key").shift(1)).fill_null(True).arg_true())["key"].to_numpy()
-        ends = np.append(starts[1:], len(frame)).astype(np.int64)
-        for i in range(0, len(starts), _KEYS_AT_A_TIME):
-            part = starts[i : i + _KEYS_AT_A_TIME].astype(np.int64)
-            last = int(ends[min(i + _KEYS_AT_A_TIME, len(ends)) - 1])
-            self._write(frame[int(part[0]) : last], np.append(part, last) - part[0])
+        """Append the records of `frame`, a table of INLINKS_SCHEMA in which the rows of a key lie together."""
+        if len(frame):
+            starts = frame["key"].ne_missing(frame["key"].shift()).arg_true().to_numpy()
+            rows = np.arange(len(frame), dtype=np.uint32)
+            self.write_records(LinkStrings.of(frame), rows, np.append(starts, len(frame)).astype(np.int64))
 
-    def _write(self, frame: pl.DataFrame, starts: Offsets) -> None:
-        present = frame["from_url"].is_not_null().to_numpy()
-        urls, anchors, maps = (from_series(frame[name]) for name in ("from_url", "anchor", "metadata"))
+    def write_records(self, links: LinkStrings, rows: npt.NDArray[np.uint32], starts: Offsets) -> None:
+        """Append records: number i has the links `rows[starts[i] : starts[i + 1]]`, in this order."""
+        with compressor(LEVEL) as state:
+            for first in range(0, len(starts) - 1, _KEYS_AT_A_TIME):
+                self._write(links, rows, starts[first : first + _KEYS_AT_A_TIME + 1], state)
+
+    def _write(self, links: LinkStrings, rows: npt.NDArray[np.uint32], starts: Offsets, state: int) -> None:
         count = len(starts) - 1
         at, length = np.empty(count, np.int64), np.empty(count, np.int32)
-        links_kernels.inlinks_sizes(starts, present, urls.views, anchors.views, maps.views, self._flag, length)
-        buffer = np.empty(int(columns_kernels.running_sum(length, at)), np.uint8)
-        columns = [*urls[:2], *anchors[:2], *maps[:2], self._flag]
-        links_kernels.write_inlinks(buffer, at, starts, present, *columns)
-        keys = from_series(frame["key"].gather(starts[:-1]))
-        self._file.write(keys, buffer, at, length)
+        urls, anchors, maps = links.from_url, links.anchor, links.metadata
+        views = (urls.views, anchors.views, maps.views)
+        total, longest = links_kernels.inlinks_sizes(starts, rows, links.present, *views, self._flag, length)
+        room = total + longest + ZLIB_OVERHEAD * count
+        if room > len(self._buffer):
+            self._buffer = np.empty(room, np.uint8)
+        columns = [links.present, *urls[:2], *anchors[:2], *maps[:2], self._flag]
+        tools = [self._places, state, self._library.zlib_compress]
+        links_kernels.write_inlinks(self._buffer, at, length, starts, rows, *columns, *tools)
+        keys = links.key._replace(views=links.key.views[rows[starts[:-1]]])
+        self._file.write(keys, self._buffer, at, length)

@@ -10,6 +10,7 @@ import numpy as np
 
 from minutch.formats.columns_kernels import int_at, put_int, put_vint, vint_at, vint_size
 from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, string_at
+from minutch.formats.deflate_kernels import BEFORE, deflate_one, finish_stored
 
 PARSE_DATA_VERSION = 5
 PARSE_STATUS_VERSION = 2
@@ -154,25 +155,44 @@ def read_links(
 
 @kernel
 def inlinks_sizes(
-    starts: Array, present: Array, urls: Array, anchors: Array, maps: Array, flag: Bool, length: Array
-) -> None:
-    """The length of the Inlinks record of the rows from starts[i] to starts[i + 1] - 1."""
+    starts: Array, rows: Array, present: Array, urls: Array, anchors: Array, maps: Array, flag: Bool, length: Array
+) -> tuple[Int, Int]:
+    """The length of the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1.
+
+    Returns the sum and the longest. `present` tells the rows that are links, `maps` may be empty: no metadata.
+    """
+    total, longest = np.int64(0), np.int64(0)
     for i in range(len(length)):
         size = np.int64(4)
-        for row in range(starts[i], starts[i + 1]):
+        for place in range(starts[i], starts[i + 1]):
+            row = np.int64(rows[place])
             if present[row]:
                 url, anchor = np.int64(urls[row, 0]), np.int64(anchors[row, 0])
                 size += vint_size(url) + url + vint_size(anchor) + anchor
                 if flag:
-                    size += 1 + np.int64(maps[row, 0])
+                    size += 1 + (np.int64(maps[row, 0]) if len(maps) else 0)
         length[i] = size
+        total += size
+        longest = max(longest, size)
+    return total, longest
+
+
+@inlined
+def put_string(buf: Array, target: Int, at: Int, views: Array, addresses: Array, row: Int) -> Int:
+    """Store a string as a Text at `at` of `buf`, whose address is `target`; returns the offset after it."""
+    size = np.int64(views[row, 0])
+    at = put_vint(buf, at, size)
+    copy_bytes(target + at, string_at(views, addresses, row), size)
+    return at + size
 
 
 @kernel
 def write_inlinks(
-    buf: Array,
+    out: Array,
     at: Array,
+    length: Array,
     starts: Array,
+    rows: Array,
     present: Array,
     urls: Array,
     url_addresses: Array,
@@ -181,27 +201,46 @@ def write_inlinks(
     maps: Array,
     map_addresses: Array,
     flag: Bool,
+    places: Array,
+    compressor: Int,
+    function: Int,
 ) -> None:
-    """Write the Inlinks records to the offsets `at` of `buf`."""
-    target = np.int64(buf.ctypes.data)
-    for i in range(len(at)):
-        p = at[i] + 4
+    """Write the Inlinks records that `inlinks_sizes` has measured (`length`), a zlib stream each, one after the other.
+
+    A record with a single link holds next to no repetition: it is stored. Others are put together in the last bytes of
+    `out`, as many as the longest takes. `at` and `length` get the places of the streams.
+    """
+    target = np.int64(out.ctypes.data)
+    longest = np.int64(0)
+    for i in range(len(length)):
+        longest = max(longest, np.int64(length[i]))
+    scratch = len(out) - longest
+    end = np.int64(0)
+    for i in range(len(length)):
+        size = np.int64(length[i])
+        is_stored = starts[i + 1] - starts[i] == 1 and size < 0x10000
+        begin = end + BEFORE if is_stored else scratch
+        p = begin + 4
         links = 0
-        for row in range(starts[i], starts[i + 1]):
+        for place in range(starts[i], starts[i + 1]):
+            row = np.int64(rows[place])
             if not present[row]:
                 continue
             links += 1
-            size = np.int64(urls[row, 0])
-            p = put_vint(buf, p, size)
-            copy_bytes(target + p, string_at(urls, url_addresses, row), size)
-            p += size
-            size = np.int64(anchors[row, 0])
-            p = put_vint(buf, p, size)
-            copy_bytes(target + p, string_at(anchors, anchor_addresses, row), size)
-            p += size
+            p = put_string(out, target, p, urls, url_addresses, row)
+            p = put_string(out, target, p, anchors, anchor_addresses, row)
             if flag:
-                size = np.int64(maps[row, 0])
-                buf[p] = size > 0
-                copy_bytes(target + p + 1, string_at(maps, map_addresses, row), size)
-                p += 1 + size
-        put_int(buf, at[i], links)
+                extra = np.int64(maps[row, 0]) if len(maps) else np.int64(0)
+                out[p] = extra > 0
+                p += 1
+                if extra:
+                    copy_bytes(target + p, string_at(maps, map_addresses, row), extra)
+                    p += extra
+        put_int(out, begin, links)
+        at[i] = end
+        if is_stored:
+            length[i] = finish_stored(target + end, size)
+        else:
+            room = scratch - end
+            length[i] = deflate_one(target + begin, size, target + end, room, places, compressor, function)
+        end += length[i]

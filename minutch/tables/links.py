@@ -119,11 +119,13 @@ class InlinksWriter(TableWriter):
         return _RowSink(file, self.layout)
 
     def _open_bulk(self) -> Sink | None:
-        from minutch.formats import columns_writing
+        from minutch.formats.columns_native import libdeflate
         from minutch.records import links_bulk
 
-        file = columns_writing.open_bulk(self.path, INLINKS, True, RECORD, *self._syncs)
-        return None if file is None else links_bulk.InlinksSink(file, self.layout)
+        library = libdeflate()
+        if library is None:
+            return None
+        return links_bulk.InlinksSink(self.path, INLINKS, self.layout, library, self._syncs)
 
 
 class _RowSink:
