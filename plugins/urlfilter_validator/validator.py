@@ -12,8 +12,13 @@ Followed: org.apache.nutch.urlfilter.validator.UrlValidator.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from minutch.plugin.points import URLFilter
+from minutch.plugin.points import URLFilter, map_strings
+from minutch.urls.columns import patch
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _URL = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
@@ -21,7 +26,14 @@ _SCHEME = re.compile(r"[A-Za-z]+")
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]*)(?::([0-9]*))?")
 _PORT = re.compile(r"[0-9]{1,5}")
 _IPV4 = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
-_PATH = re.compile(r"(?:/[-A-Za-z0-9_:@&?=+,.!/~*'%$;()]*)?")
+_PATH_CHARS = r"-A-Za-z0-9_:@&?=+,!/~*'%$;()"
+_PATH = re.compile(rf"(?:/[{_PATH_CHARS}.]*)?")
+
+_PLAINLY_VALID = (
+    r"\A[A-Za-z]+://(?:[A-Za-z0-9-]+\.)+[A-Za-z][A-Za-z0-9-]+(?::[0-9]{1,5})?"
+    rf"(?:/(?:\.?[{_PATH_CHARS.replace('?', '')}])*\.?)?(?:[?#][\x21-\x7e]*)?\z"
+)
+"""For Polars: a host by name, and no `..` in the path."""
 
 
 class UrlValidator(URLFilter):
@@ -29,6 +41,11 @@ class UrlValidator(URLFilter):
 
     def filter(self, url: str) -> str | None:
         return url if is_valid(url) else None
+
+    def filter_column(self, urls: pl.Series) -> pl.Series:
+        """What is plainly valid stays; the rest row by row."""
+        rest = ~urls.str.contains(_PLAINLY_VALID).fill_null(True)
+        return patch(urls, rest, map_strings(urls.filter(rest), self.filter))
 
 
 def is_valid(url: str) -> bool:
