@@ -10,6 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from minutch.errors import StoreError, UrlError
 from minutch.fetch.hosts import QueueKey
@@ -20,6 +21,9 @@ from minutch.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import CrawlDatum
 
 log = logging.getLogger(__name__)
+
+REMEMBERED: Final = 10_000
+"""Queues of which it is known that they were announced."""
 
 Change = Callable[[str], str | None]
 
@@ -53,14 +57,20 @@ class Feeder:
         normalize: Change | None = None,
         keep: Change | None = None,
         mine: Callable[[str], bool] = lambda queue_id: True,
+        announce: Callable[[str], None] = lambda url: None,
     ) -> None:
-        """`mine` says whether this process fetches a queue; what belongs to others is passed over."""
+        """`mine` says whether this process fetches a queue; what belongs to others is passed over.
+
+        `announce` is told a URL of each queue that comes up.
+        """
         self._entries = iter(entries)
         self._key = key
         self._settled = settled if settled is not None else Counter()
         self._normalize = normalize
         self._keep = keep
         self._mine = mine
+        self._announce = announce
+        self._announced: set[str] = set()
         self.done = False
         self.total = 0
         """Listed URLs that this process is responsible for, settled ones included."""
@@ -80,9 +90,17 @@ class Feeder:
                 return listed, datum, Outcome.SKIPPED_FILTERED
             if queue_id is None:
                 return listed, datum, Outcome.SKIPPED_INVALID
+            self._announce_once(url, queue_id)
             return FetchItem(url, datum, queue_id, listed)
         self.done = True
         return None
+
+    def _announce_once(self, url: str, queue_id: str) -> None:
+        if queue_id not in self._announced:
+            if len(self._announced) >= REMEMBERED:
+                self._announced.clear()
+            self._announced.add(queue_id)
+            self._announce(url)
 
     def _change(self, url: str) -> str | None:
         result: str | None = url

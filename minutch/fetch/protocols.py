@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from minutch.conf import Configuration
+from minutch.errors import ProtocolError
 from minutch.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.protocols import ProtocolFactory
@@ -61,6 +62,9 @@ class _Tagging(Protocol):
         self._state.remember_etags(self._fresh)
         self._fresh.clear()
 
+    def look_ahead(self, url: str) -> None:
+        self._inner.look_ahead(url)
+
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         return await self._inner.get_robot_rules(url, datum, robots_content)
 
@@ -84,6 +88,13 @@ class ProtocolLookup:
         if not self._factory.mapping.hosts:
             self._by_scheme[scheme] = protocol
         return protocol
+
+    def look_ahead(self, url: str) -> None:
+        """Let the protocol of a URL prepare for its host."""
+        try:
+            self.protocol_of(url).look_ahead(url)
+        except ProtocolError:
+            return  # told when it is fetched
 
     def _tagged(self, protocol: Protocol) -> Protocol:
         if self._state is None:

@@ -11,6 +11,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -100,6 +101,7 @@ class FetchSession:
             await asyncio.get_running_loop().run_in_executor(None, self.log.close)
 
 
+@lru_cache(maxsize=10_000)
 def resolve_address(host: str) -> str | None:
     """The first IPv4 (else any) address of a host, None if it has none (java.net.InetAddress.getByName)."""
     try:
@@ -132,6 +134,7 @@ def open_session(
     queues = FetchQueues(settings.queues, follow=follow, seed=now)
     key = queue_key(settings.queues.mode, resolve_address)
     filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
+    protocols = ProtocolLookup(conf, state if settings.store_etag else None)
     feeder = Feeder(
         fetch_list(files),
         key,
@@ -139,9 +142,9 @@ def open_session(
         normalize=URLNormalizers(conf, SCOPE_DEFAULT).normalize if settings.normalize_urls else None,
         keep=filters.filter if settings.filter_urls else None,
         mine=share.owns,
+        announce=protocols.look_ahead,
     )
     recorder = _recorder(segment, settings, conf)
-    protocols = ProtocolLookup(conf, state if settings.store_etag else None)
     fetch_log = FetchLog(log_path, stored_codec(conf))
     ledger, stats = Ledger(), FetchStats()
     if follow:

@@ -45,6 +45,7 @@ from .decoding import decode
 from .failures import UnknownHost, java_text
 from .headers import SpellCheckedMetadata, put_line, unfold
 from .loginform import Sessions
+from .names import Names, make_names
 from .settings import HttpSettings
 
 log = logging.getLogger(__name__)
@@ -108,7 +109,8 @@ class HttpBase(Protocol):
         """`transport` replaces the one that `http.transport` selects; for tests."""
         super().__init__(conf, parameters)
         self.settings = HttpSettings.from_conf(conf)
-        self.transport = transport or make_transport(self.settings, AddressRules.from_conf(conf))
+        self.names = make_names(self.settings.names) if transport is None else None
+        self.transport = transport or make_transport(self.settings, AddressRules.from_conf(conf), self.names)
         self._takes_target = getattr(self.transport, "takes_target", False)
         self._fixed = self._fixed_headers()
         self.credentials = Credentials.from_conf(conf)
@@ -141,10 +143,23 @@ class HttpBase(Protocol):
         """The rules for a URL, from memory, from disk or from its host."""
         return await self.robots.rules(url, robots_content)
 
+    def look_ahead(self, url: str) -> None:
+        """Ask for the addresses of the URL's host."""
+        if self.names is None:
+            return
+        try:
+            host = parse(url).host
+        except UrlError:
+            return
+        if host and host.isascii() and not self.settings.proxy.proxy_for(host):
+            self.names.look_ahead(host)
+
     async def close(self) -> None:
         """Close all connections and save what the robots cache has learnt."""
         self.robots.close()
         await self.transport.aclose()
+        if self.names is not None:
+            self.names.close()
 
     # -- request -----------------------------------------------------------------------------------------------
 
@@ -305,14 +320,14 @@ class HttpBase(Protocol):
         raise error
 
 
-def make_transport(settings: HttpSettings, addresses: AddressRules) -> httpx.AsyncBaseTransport:
-    """The transport that `http.transport` names: `curl`, or `httpx` (which knows no address rules)."""
+def make_transport(settings: HttpSettings, addresses: AddressRules, names: Names | None) -> httpx.AsyncBaseTransport:
+    """The transport that `http.transport` names: `curl`, or `httpx`."""
     if settings.transport == "curl":
-        return CurlTransport(settings.curl(), addresses.accepts, settings.content_limit)
+        return CurlTransport(settings.curl(), addresses.accepts, settings.content_limit, names)
     if settings.transport == "httpx":
         from .stocktransport import StockTransport
 
-        return StockTransport(settings, addresses)
+        return StockTransport(settings, addresses, names)
     raise ConfigError(f"http.transport: expected curl or httpx, found {settings.transport}")
 
 

@@ -28,6 +28,7 @@ import pycurl
 from .curlloop import CurlLoop
 from .curlslot import CurlSettings, CurlSlot
 from .failures import ForbiddenAddress, TlsFailure, TooLarge, UnknownHost, connect_error
+from .names import Names
 
 SWEEP: Final = 0.25
 """Seconds between two looks for transfers that have stalled."""
@@ -75,11 +76,18 @@ class CurlTransport(httpx.AsyncBaseTransport):
     takes_target = True
     """The extension `target` is enough: a request's URL may be that of the host alone."""
 
-    def __init__(self, settings: CurlSettings, accepts: Callable[[str], bool], content_limit: int = -1) -> None:
-        """`accepts` says which addresses may be connected to."""
+    def __init__(
+        self,
+        settings: CurlSettings,
+        accepts: Callable[[str], bool],
+        content_limit: int = -1,
+        names: Names | None = None,
+    ) -> None:
+        """`accepts` says which addresses may be connected to; without `names` libcurl looks hosts up by itself."""
         self._settings = settings
         self._accepts = accepts
         self._limit = content_limit
+        self._names = names
         self._curl: CurlLoop | None = None
         self._idle: list[CurlSlot] = []
         self._busy: dict[CurlSlot, asyncio.Future[Exception | None]] = {}
@@ -90,8 +98,9 @@ class CurlTransport(httpx.AsyncBaseTransport):
         """Fetch one answer; redirects are the caller's business."""
         if self._curl is None:
             self._curl = CurlLoop(self._settings.max_connections)
+        addresses = await self._addresses(request)
         slot = self._idle.pop() if self._idle else CurlSlot(self._settings, self._accepts)
-        self._prepare(slot, request)
+        self._prepare(slot, request, addresses)
         future: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._busy[slot] = future
         self._curl.add(slot.handle, lambda code, message: self._done(slot, request, code, message))
@@ -121,7 +130,15 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     # -- request -----------------------------------------------------------------------------------------------
 
-    def _prepare(self, slot: CurlSlot, request: httpx.Request) -> None:
+    async def _addresses(self, request: httpx.Request) -> list[str]:
+        """Where to connect to; nothing if libcurl has to find out, or need not."""
+        if self._names is None or request.extensions.get("proxy"):
+            return []
+        host = request.url.raw_host.decode("ascii")
+        known = self._names.known(host)
+        return await self._names.find(host) if known is None else known
+
+    def _prepare(self, slot: CurlSlot, request: httpx.Request, addresses: list[str]) -> None:
         extensions = request.extensions
         url = request.url
         host = url.raw_host.decode("ascii")
@@ -129,6 +146,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
         authority = f"[{host}]{port}" if ":" in host else host + port
         slot.reset(extensions.get("content_limit", self._limit))
         slot.set(pycurl.URL, f"{url.scheme}://{authority}/")
+        if addresses:  # each time anew: libcurl forgets them after the transfer
+            slot.handle.setopt(pycurl.RESOLVE, [_pin(url, host, addresses)])
         proxy = extensions.get("proxy", "")
         slot.direct = not proxy
         slot.set(pycurl.PROXY, proxy)
@@ -214,6 +233,12 @@ def _header_lines(request: httpx.Request) -> list[bytes]:
     lines = [name + b": " + value for name, value in raw]
     names = {name.lower() for name, _ in raw}
     return lines + [name + b":" for name in (b"Accept", b"Expect") if name.lower() not in names]
+
+
+def _pin(url: httpx.URL, host: str, addresses: list[str]) -> str:
+    """libcurl's `+host:port:address[,address]…`: this host is at these addresses, for the usual time."""
+    port = url.port or (443 if url.scheme == "https" else 80)
+    return f"+{host}:{port}:{','.join(f'[{a}]' if ':' in a else a for a in addresses)}"
 
 
 def _set_method(slot: CurlSlot, request: httpx.Request) -> None:

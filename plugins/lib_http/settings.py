@@ -18,6 +18,7 @@ from minutch.errors import ConfigError
 from minutch.urls.parts import Url
 
 from .curlslot import CurlSettings
+from .names import NameSettings
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ class HttpSettings:
     cookies: dict[str, str] = field(default_factory=dict)
     proxy: ProxySettings = ProxySettings()
     transport: str = "curl"
-    dns_cache_seconds: int = 600
+    names: NameSettings = field(default_factory=NameSettings)
     tls_ciphers: str = ""
     ca_file: str = ""
     suppressed: frozenset[str] = frozenset()
@@ -148,7 +149,7 @@ class HttpSettings:
             cookies=_host_cookies(conf) if send_cookies else {},
             proxy=ProxySettings.from_conf(conf),
             transport=conf.get("http.transport", "curl").strip() or "curl",
-            dns_cache_seconds=conf.get_int("http.dns.cache.seconds", 600),
+            names=NameSettings.from_conf(conf),
             tls_ciphers=":".join(conf.get_trimmed_strings("http.tls.supported.cipher.suites")),
             ca_file=conf.get("http.tls.ca.file", "").strip() or _bundled_authorities(),
             suppressed=frozenset(conf.get_trimmed_strings("http.log.exceptions.suppress.stack")),
@@ -171,7 +172,7 @@ class HttpSettings:
             total_timeout=self.time_limit,
             verify=self.check_certificates,
             http_version=self.http_version,
-            dns_cache_seconds=self.dns_cache_seconds,
+            dns_cache_seconds=round(self.names.lifetimes.longest),
             record_tls=self.store_versions,
             tls_ciphers=self.tls_ciphers,
             ca_file=self.ca_file,

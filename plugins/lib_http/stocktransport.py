@@ -13,14 +13,17 @@ import httpx
 
 from .addresses import AddressRules
 from .failures import ForbiddenAddress, UnknownHost
+from .names import Names
 from .settings import HttpSettings
 
 
 class StockTransport(httpx.AsyncBaseTransport):
     """Wraps httpx.AsyncHTTPTransport."""
 
-    def __init__(self, settings: HttpSettings, addresses: AddressRules) -> None:
+    def __init__(self, settings: HttpSettings, addresses: AddressRules, names: Names | None = None) -> None:
+        """Without `names` the system looks hosts up."""
         self._addresses = addresses
+        self._names = names
         self._proxy = settings.proxy
         limits = httpx.Limits(max_connections=1000, max_keepalive_connections=200)
         self._direct = self._make(settings, limits, None)
@@ -50,8 +53,12 @@ class StockTransport(httpx.AsyncBaseTransport):
         response.extensions = {**response.extensions, "address": (address, request.url.port or 0)}
         return response
 
-    @staticmethod
-    async def _look_up(host: str, port: int | None) -> str:
+    async def _look_up(self, host: str, port: int | None) -> str:
+        known = [] if self._names is None else self._names.known(host)
+        if known is None and self._names is not None:
+            known = await self._names.find(host)
+        if known:
+            return known[0]
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as exc:

@@ -1,0 +1,167 @@
+"""Addresses of hosts, kept for as long as their DNS records say, and looked up ahead of the requests that need them.
+
+    http.dns.resolver           cares (lifetimes are known) or system (libcurl asks the C library, and knows none)
+    http.dns.servers            servers to ask, `address[:port]`; empty: those of the system
+    http.dns.cache.seconds      no answer is kept for longer
+    http.dns.cache.min.seconds  none for shorter (a record of /etc/hosts has no lifetime at all)
+    http.dns.negative.seconds   for so long a host without addresses is not asked for again
+
+A request goes to the addresses that were found here (they are handed to libcurl), and the address rules judge the one
+that is connected to. Java and Nutch keep answers for a fixed 30 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+
+from .failures import UnknownHost
+
+log = logging.getLogger(__name__)
+
+MOST_KEPT: Final = 50_000
+"""Hosts in memory; of more, those that were asked for longest ago go."""
+MOST_AHEAD: Final = 100
+"""Lookups under way beyond which none is begun ahead."""
+_LITERAL: Final = re.compile(r"(?:^|\.)(?:[0-9]+|0[xX][0-9a-fA-F]*)\.?$|[:\[]")
+_NOWHERE: Final = (".invalid", ".onion", ".alt")
+"""Names that are in no DNS (RFC 6761, RFC 7686, RFC 9476): nobody is asked for them."""
+
+Answer = tuple[list[str], float]
+"""Addresses, and seconds for which they hold."""
+Ask = Callable[[str], Awaitable[Answer]]
+"""Asks for a host's addresses; UnknownHost if it has none, or nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """Bounds of what is kept, in seconds."""
+
+    shortest: float = 30
+    longest: float = 3600
+    negative: float = 30
+
+    def of(self, seconds: float) -> float:
+        """How long an answer is kept whose record says `seconds`."""
+        return min(max(seconds, self.shortest), self.longest)
+
+
+@dataclass(frozen=True, slots=True)
+class NameSettings:
+    """http.dns.*; `timeout` in seconds is that of one question."""
+
+    resolver: str = "cares"
+    servers: tuple[str, ...] = ()
+    lifetimes: Lifetimes = Lifetimes()
+    timeout: float = 5
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> NameSettings:
+        """The properties. Without pycares the system is asked."""
+        resolver = conf.get("http.dns.resolver", "cares").strip().lower()
+        if resolver not in ("cares", "system"):
+            raise ConfigError(f"http.dns.resolver: expected cares or system, found {resolver}")
+        if resolver == "cares" and find_spec("pycares") is None:
+            log.warning("http.dns.resolver: pycares is not installed, the system is asked")
+            resolver = "system"
+        longest = conf.get_int("http.dns.cache.seconds", 3600)
+        return cls(
+            resolver,
+            tuple(conf.get_trimmed_strings("http.dns.servers")),
+            Lifetimes(
+                min(conf.get_int("http.dns.cache.min.seconds", 30), longest),
+                longest,
+                conf.get_int("http.dns.negative.seconds", 30),
+            ),
+            min(max(conf.get_int("http.timeout", 10_000) / 2000, 0.5), 5.0),
+        )
+
+
+class Names:
+    """What is known of hosts' addresses."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        lifetimes: Lifetimes = Lifetimes(),
+        *,
+        now: Callable[[], float] = time.monotonic,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._ask = ask
+        self._lifetimes = lifetimes
+        self._now = now
+        self._known: OrderedDict[str, tuple[float, list[str]]] = OrderedDict()
+        self._asked: dict[str, asyncio.Task[list[str]]] = {}
+        self.close = close
+
+    def known(self, host: str) -> list[str] | None:
+        """The addresses of `host` if they need not be asked for; none at all for what is an address itself.
+
+        Raises UnknownHost if it was found to have none a short while ago.
+        """
+        found = self._known.get(host)
+        if found is None:
+            return [] if _LITERAL.search(host) else None
+        if found[0] <= self._now():
+            del self._known[host]
+            return None
+        if not found[1]:
+            raise UnknownHost(host)
+        return found[1]
+
+    async def find(self, host: str) -> list[str]:
+        """The addresses of `host` (a name), asked for once however many want them. Raises UnknownHost."""
+        addresses = self.known(host) or await asyncio.shield(self._begin(host))
+        if not addresses:
+            raise UnknownHost(host)
+        return addresses
+
+    def look_ahead(self, host: str) -> None:
+        """Begin to ask for a host that will soon be needed, unless many are asked for already."""
+        found = self._known.get(host)
+        if (found is None or found[0] <= self._now()) and len(self._asked) < MOST_AHEAD and not _LITERAL.search(host):
+            self._begin(host)
+
+    def _begin(self, host: str) -> asyncio.Task[list[str]]:
+        task = self._asked.get(host)
+        if task is None:
+            task = self._asked[host] = asyncio.get_running_loop().create_task(self._look_up(host))
+        return task
+
+    async def _look_up(self, host: str) -> list[str]:
+        try:
+            if host.rstrip(".").lower().endswith(_NOWHERE):
+                raise UnknownHost(host)
+            addresses, seconds = await self._ask(host)
+            life = self._lifetimes.of(seconds)
+        except UnknownHost as exc:
+            log.debug("no address for %s: %s", host, exc)
+            addresses, life = [], self._lifetimes.negative
+        finally:
+            self._asked.pop(host, None)
+        self._known[host] = (self._now() + life, addresses)
+        self._known.move_to_end(host)
+        if len(self._known) > MOST_KEPT:
+            self._known.popitem(last=False)
+        return addresses
+
+
+def make_names(settings: NameSettings) -> Names | None:
+    """The names for these settings; None if libcurl is to ask the system itself."""
+    if settings.resolver == "system":
+        return None
+    from .dnsquery import DnsQuery
+
+    query = DnsQuery(settings.servers, settings.timeout)
+    return Names(query.ask, settings.lifetimes, close=query.close)

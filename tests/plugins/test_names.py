@@ -1,0 +1,277 @@
+"""Names of hosts: how long addresses are kept, who is asked, and that requests go where the answers say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.records.crawldatum import CrawlDatum
+from plugins.lib_http import names as names_module
+from plugins.lib_http.dnsquery import DnsQuery
+from plugins.lib_http.failures import UnknownHost
+from plugins.lib_http.names import Answer, Lifetimes, Names, NameSettings, make_names
+from plugins.protocol_http.http import Http
+from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.nameserver import NameServer
+from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
+
+
+class Asked:
+    """Answers from a table, and the time."""
+
+    def __init__(self, **answers: Answer) -> None:
+        self.answers = answers
+        self.questions: list[str] = []
+        self.time = 1000.0
+
+    async def ask(self, host: str) -> Answer:
+        self.questions.append(host)
+        if host not in self.answers:
+            raise UnknownHost(host)
+        return self.answers[host]
+
+    def names(self, **lifetimes: float) -> Names:
+        return Names(self.ask, Lifetimes(**lifetimes), now=lambda: self.time)
+
+
+# -- lifetimes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ttl", "kept"), [(0, 10), (5, 10), (60, 60), (5000, 100)])
+async def test_an_answer_is_kept_as_long_as_it_says_within_bounds(ttl: float, kept: float) -> None:
+    asked = Asked(a=(["192.0.2.1"], ttl))
+    names = asked.names(shortest=10, longest=100)
+    assert names.known("a") is None
+    assert await names.find("a") == ["192.0.2.1"]
+    asked.time += kept - 1
+    assert names.known("a") == ["192.0.2.1"]
+    asked.time += 2
+    assert names.known("a") is None
+    await names.find("a")
+    assert asked.questions == ["a", "a"]
+
+
+async def test_that_there_is_no_answer_is_kept_for_a_short_time() -> None:
+    asked = Asked()
+    names = asked.names(negative=7)
+    for _ in range(2):
+        with pytest.raises(UnknownHost):
+            await names.find("b")
+    with pytest.raises(UnknownHost):
+        names.known("b")
+    asked.time += 8
+    assert names.known("b") is None
+
+
+async def test_a_host_is_asked_for_once_however_many_want_it() -> None:
+    asked = Asked(a=(["192.0.2.1"], 60))
+    names = asked.names()
+    names.look_ahead("a")
+    found = await asyncio.gather(*(names.find("a") for _ in range(20)))
+    names.look_ahead("a")
+    assert found == [["192.0.2.1"]] * 20
+    assert asked.questions == ["a"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.1", "0x7f.1", "0x7f000001", "::1", "[::1]", "1.2.3.4."])
+def test_an_address_is_not_looked_up(host: str) -> None:
+    names = Asked().names()
+    assert names.known(host) == []
+    names.look_ahead(host)  # there is no loop here that a task could run on
+
+
+async def test_names_outside_of_the_dns_are_not_asked_for() -> None:
+    asked = Asked(**{"a.onion": (["192.0.2.1"], 60)})
+    names = asked.names()
+    for host in ("a.onion", "b.invalid", "c.INVALID."):
+        with pytest.raises(UnknownHost):
+            await names.find(host)
+    assert asked.questions == []
+
+
+async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names_module, "MOST_KEPT", 3)
+    monkeypatch.setattr(names_module, "MOST_AHEAD", 2)
+    asked = Asked(**{name: (["192.0.2.1"], 60.0) for name in "abcde"})
+    names = asked.names()
+    for name in "abcde":
+        await names.find(name)
+    assert [names.known(name) is None for name in "abcde"] == [True, True, False, False, False]
+    for name in ("v", "w", "x", "y"):
+        names.look_ahead(name)
+    for name in ("v", "w"):
+        with pytest.raises(UnknownHost):
+            await names.find(name)
+    assert asked.questions == ["a", "b", "c", "d", "e", "v", "w"]
+
+
+# -- the servers -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dns() -> Iterator[NameServer]:
+    with NameServer() as running:
+        yield running
+
+
+@pytest.fixture
+def server() -> Iterator[MisbehavingServer]:
+    with MisbehavingServer() as running:
+        yield running
+
+
+async def test_addresses_and_lifetime_come_from_the_records(dns: NameServer) -> None:
+    dns.names["a.test"] = (300, ["192.0.2.1", "192.0.2.2"])
+    dns.names["six.test"] = (60, ["2001:db8::1"])
+    query = DnsQuery([dns.address])
+    try:
+        addresses, seconds = await query.ask("a.test")
+        assert (sorted(addresses), seconds) == (["192.0.2.1", "192.0.2.2"], 300)
+        assert await query.ask("six.test") == (["2001:db8::1"], 60)
+        with pytest.raises(UnknownHost):
+            await query.ask("gone.test")
+        assert dns.questions == {"a.test": 1, "six.test": 1, "gone.test": 1}
+    finally:
+        query.close()
+
+
+async def test_the_hosts_file_comes_first(dns: NameServer) -> None:
+    query = DnsQuery([dns.address])
+    try:
+        addresses, seconds = await query.ask("localhost")
+    finally:
+        query.close()
+    assert "127.0.0.1" in addresses and seconds == 0
+    assert dns.questions == {}
+
+
+async def test_a_server_that_says_nothing(dns: NameServer) -> None:
+    dns.silent = True
+    query = DnsQuery([dns.address], timeout=0.25)
+    try:
+        with pytest.raises(UnknownHost):
+            await query.ask("a.test")
+    finally:
+        query.close()
+    assert dns.questions["a.test"] >= 1
+
+
+async def test_closing_leaves_open_questions(dns: NameServer) -> None:
+    dns.silent = True
+    query = DnsQuery([dns.address])
+    asking = asyncio.ensure_future(query.ask("a.test"))
+    await asyncio.sleep(0)
+    query.close()
+    with pytest.raises(UnknownHost):
+        await asking
+
+
+# -- requests --------------------------------------------------------------------------------------------------
+
+
+def over(dns: NameServer, **values: str) -> Configuration:
+    return conf_for(http__dns__servers=dns.address, **values)
+
+
+@pytest.mark.parametrize("transport", ["curl", "httpx"])
+async def test_requests_go_to_the_address_that_was_found(
+    server: MisbehavingServer, dns: NameServer, transport: str
+) -> None:
+    server.pages["/x"] = page(b"found", "Content-Type: text/plain")
+    dns.names["site.test"] = (300, ["127.0.0.1"])
+    protocol = Http(over(dns, http__transport=transport), {})
+    try:
+        for _ in range(3):
+            output = await protocol.get_protocol_output(server.url("x", "site.test"), CrawlDatum())
+            assert output.content is not None and output.content.content == b"found"
+        lost = await protocol.get_protocol_output(server.url("x", "gone.test"), CrawlDatum())
+    finally:
+        await protocol.close()
+    assert str(lost.status).endswith("java.net.UnknownHostException: gone.test")
+    assert dns.questions == {"site.test": 1, "gone.test": 1}
+
+
+@pytest.mark.parametrize("transport", ["curl", "httpx"])
+async def test_the_guard_judges_the_address_and_not_the_name(dns: NameServer, transport: str) -> None:
+    dns.names["inside.test"] = (300, ["169.254.169.254"])
+    dns.names["mapped.test"] = (300, ["::ffff:10.0.0.1"])
+    protocol = Http(over(dns, http__transport=transport, http__filter__ipaddress__include=""), {})
+    try:
+        for name, address in (("inside.test", "169.254.169.254"), ("mapped.test", "::ffff:10.0.0.1")):
+            output = await protocol.get_protocol_output(f"http://{name}:1/", CrawlDatum())
+            assert "Forbidden connection to IP address" in str(output.status)
+            assert address in str(output.status) or "::ffff:a00:1" in str(output.status)
+    finally:
+        await protocol.close()
+
+
+async def test_an_answer_that_changes_leads_nowhere_else_while_it_holds(
+    server: MisbehavingServer, dns: NameServer
+) -> None:
+    """A name that points inside a moment later (DNS rebinding): the address found first stays."""
+    server.pages["/x"] = page(b"found", "Connection: close")
+    dns.names["site.test"] = (300, ["127.0.0.1"])
+    protocol = Http(over(dns), {})
+    try:
+        for _ in range(2):
+            output = await protocol.get_protocol_output(server.url("x", "site.test"), CrawlDatum())
+            assert output.status.is_success
+            dns.names["site.test"] = (0, ["169.254.169.254"])
+    finally:
+        await protocol.close()
+
+
+def test_each_host_of_a_fetch_list_is_asked_for_once_and_ahead(
+    server: MisbehavingServer, dns: NameServer, tmp_path: Path
+) -> None:
+    names = [f"h{n}.test" for n in range(8)]
+    for name in names:
+        dns.names[name] = (0, ["127.0.0.1"])
+    for n in range(3):
+        server.pages[f"/p{n}"] = page(b"x", "Content-Type: text/html", "Connection: close")
+    urls = [server.url(f"p{n}", name) for name in names for n in range(3)]
+    segment = make_segment(tmp_path, urls)
+    assert fetch_segment(segment, over(dns), threads=2)["fetched"] == 24
+    assert dns.questions == dict.fromkeys(names, 1)
+    assert len(fetched(segment)) == 24
+
+
+async def test_looking_ahead(dns: NameServer) -> None:
+    dns.names["a.test"] = (300, ["127.0.0.1"])
+    protocol = Http(over(dns), {})
+    try:
+        for url in ("http://a.test/", "http://127.0.0.1/", "http:///", "nonsense"):
+            protocol.look_ahead(url)
+        assert protocol.names is not None
+        assert await protocol.names.find("a.test") == ["127.0.0.1"]
+    finally:
+        await protocol.close()
+    assert dns.questions == {"a.test": 1}
+
+
+# -- settings --------------------------------------------------------------------------------------------------
+
+
+def test_settings(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = Configuration().with_values(
+        {
+            "http.dns.servers": "127.0.0.1:5353, 127.0.0.2",
+            "http.dns.cache.seconds": "20",
+            "http.dns.cache.min.seconds": "50",
+            "http.dns.negative.seconds": "3",
+            "http.timeout": "4000",
+        }
+    )
+    found = NameSettings.from_conf(conf)
+    assert found == NameSettings("cares", ("127.0.0.1:5353", "127.0.0.2"), Lifetimes(20, 20, 3), 2.0)
+    assert make_names(NameSettings.from_conf(conf.with_values({"http.dns.resolver": "system"}))) is None
+    with pytest.raises(ConfigError, match="expected cares or system, found bind"):
+        NameSettings.from_conf(conf.with_values({"http.dns.resolver": "bind"}))
+    monkeypatch.setattr(names_module, "find_spec", lambda name: None)
+    assert NameSettings.from_conf(conf).resolver == "system"
+    assert "pycares is not installed" in caplog.text

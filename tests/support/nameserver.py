@@ -1,0 +1,75 @@
+"""A DNS server on loopback that knows a few names and counts what it is asked: real packets over UDP (RFC 1035)."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from types import TracebackType
+from typing import Final, Self
+
+_HEAD: Final = struct.Struct(">6H")
+_RECORD: Final = struct.Struct(">HHHIH")
+_NAME_ABOVE: Final = 0xC00C
+_TYPES: Final = {4: 1, 6: 28}
+_NO_SUCH_NAME: Final = 3
+
+
+@dataclass
+class NameServer:
+    """Answers A and AAAA for `names`: lifetime in seconds, addresses. Other names don't exist."""
+
+    names: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
+    questions: Counter[str] = field(default_factory=Counter)
+    """Questions for A records by name."""
+    silent: bool = False
+    """Gives no answer at all."""
+
+    def __enter__(self) -> Self:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", self._socket.getsockname())
+        self._thread.join()
+        self._socket.close()
+
+    @property
+    def address(self) -> str:
+        """`address:port`."""
+        host, port = self._socket.getsockname()
+        return f"{host}:{port}"
+
+    def _serve(self) -> None:
+        while True:
+            packet, sender = self._socket.recvfrom(4096)
+            if not packet:
+                return
+            answer = self._answer(packet)
+            if not self.silent:
+                self._socket.sendto(answer, sender)
+
+    def _answer(self, packet: bytes) -> bytes:
+        number = _HEAD.unpack_from(packet)[0]
+        labels, at = [], _HEAD.size
+        while packet[at]:
+            labels.append(packet[at + 1 : at + 1 + packet[at]])
+            at += 1 + packet[at]
+        (kind,) = struct.unpack_from(">H", packet, at + 1)
+        question = packet[_HEAD.size : at + 5]
+        name = b".".join(labels).decode("ascii").lower()
+        if kind == 1:
+            self.questions[name] += 1
+        known = self.names.get(name)
+        seconds, addresses = known or (0, [])
+        found = [a for a in map(ip_address, addresses) if _TYPES[a.version] == kind]
+        records = b"".join(_RECORD.pack(_NAME_ABOVE, kind, 1, seconds, len(a.packed)) + a.packed for a in found)
+        flags = 0x8180 | (_NO_SUCH_NAME if known is None else 0)
+        return _HEAD.pack(number, flags, 1, len(found), 0, 0) + question + records
