@@ -20,23 +20,21 @@ _WITH_VALUE: Final = frozenset(("unavailable_after", "max-snippet", "max-image-p
 _MAX_INT: Final = (1 << 31) - 1
 
 
-def read_metatags(
-    metas: Iterable[Mapping[str, str | None]], bases: Iterable[Mapping[str, str | None]], url: str
-) -> HTMLMetaTags:
+def read_metatags(metas: Iterable[Mapping[str, str]], bases: Iterable[Mapping[str, str]], url: str) -> HTMLMetaTags:
     """The tags of a page from the attributes of its meta and base elements; `url` is the page's base URL."""
     tags = HTMLMetaTags()
     context = parse(url)
     for attributes in metas:
         if "content" not in attributes:
             continue
-        content = attributes["content"] or ""
+        content = attributes["content"]
         if "name" in attributes:
-            _named(tags, (attributes["name"] or "").lower(), content)
+            _named(tags, attributes["name"].lower(), content)
         if "http-equiv" in attributes:
-            _equivalent(tags, (attributes["http-equiv"] or "").lower(), content, context)
+            _equivalent(tags, attributes["http-equiv"].lower(), content, context)
     for attributes in bases:
         if "href" in attributes:
-            tags.base_href = _resolved(context, attributes["href"] or "") or tags.base_href
+            tags.base_href = _resolved(context, attributes["href"]) or tags.base_href
     return tags
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.formats.writables import MapWritable, Text
 from minutch.parse.charset import CharsetDetector
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
@@ -27,17 +25,14 @@ from minutch.records.metadata import (
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
-from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.urls.parts import parse as parse_url
 from minutch.urls.resolve import Resolver
 
-from .extract import Extractor, Link, Page, build_tree
+from .extract import Extractor
 from .metatags import apply_robots_header, read_metatags
-
-_FEW: Final = 200
-"""Pages of a process whose links are handled one by one; from then on kernels take them."""
+from .walk import Page
 
 
 class HtmlPages:
@@ -48,14 +43,16 @@ class HtmlPages:
         self._charsets = CharsetDetector(conf)
         self._extractor = Extractor(conf)
         self._caching_policy = conf.get("parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT)
-        self._node_name_key = conf.get("parser.html.outlinks.htmlnode_metadata_name") or ""
         self._agent = (conf.get("http.agent.name") or "").lower()
-        self._seen = 0
         self._obeys_header = conf.get_boolean("parser.x.robots.tag", True)
 
     @cached_property
     def _filters(self) -> HtmlParseFilters:
         return HtmlParseFilters(self._conf)
+
+    def warm(self) -> None:
+        """Get ready for many pages."""
+        self._extractor.warm()
 
     def parse(self, content: Content) -> ParseResult:
         """The parse of a page."""
@@ -66,8 +63,7 @@ class HtmlPages:
         header = content.metadata.first(CONTENT_TYPE_KEY)
         tld = base.host.rpartition(".")[2]
         charset = self._charsets.detect(content.content, header, content.content_type, tld)
-        document = build_tree(charset.to_utf8(content.content))
-        page = self._extractor.extract(document)
+        document, page = self._extractor.read(charset.to_utf8(content.content))
         tags = read_metatags(page.metas, page.bases, content.base)
         if self._obeys_header:
             for value in content.metadata.get("X-Robots-Tag", ()):
@@ -80,7 +76,7 @@ class HtmlPages:
         data = ParseData(
             status=_status(tags),
             title="" if tags.no_index else page.title,
-            outlinks=[] if tags.no_follow else self._outlinks(page, content.base),
+            outlinks=[] if tags.no_follow else _outlinks(page, content.base),
             content_meta=content.metadata,
             parse_meta=metadata,
         )
@@ -91,25 +87,15 @@ class HtmlPages:
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
 
-    def _outlinks(self, page: Page, base: str) -> Sequence[Outlink]:
-        """The links of a page made absolute; what is no URL (or has a scheme Nutch does not know) is left out."""
-        names = self._node_name_key
-        links: Sequence[Outlink] = [
-            Outlink(link.target, link.anchor, self._link_metadata(link) if names else None) for link in page.links
-        ]
-        self._seen += 1
-        if self._seen > _FEW and not names:
-            links = OutlinkRun.of(links) or links
-        return _resolver(base, page.base).resolve_all(links)
-
-    def _link_metadata(self, link: Link) -> MapWritable:
-        """The name of the link's element, under the key of parser.html.outlinks.htmlnode_metadata_name."""
-        return MapWritable([(Text(self._node_name_key), Text(link.element))])
-
 
 def _text(page: Page, data: bytes) -> str:
     """The page's text; a byte order mark of UTF-8 is a line of its own in it, as in Nutch's (not so one of UTF-16)."""
     return f"\ufeff\n{page.text}" if data.startswith(BOM_UTF8) else page.text
+
+
+def _outlinks(page: Page, base: str) -> Sequence[Outlink]:
+    """The links of a page made absolute; what is no URL (or has a scheme Nutch does not know) is left out."""
+    return _resolver(base, page.base).resolve_all(page.links)
 
 
 def _resolver(url: str, href: str | None) -> Resolver:

@@ -22,6 +22,10 @@ class HtmlParser(Parser):
         super().__init__(conf, parameters)
         self._pages = HtmlPages(conf)
 
+    def warm(self) -> None:
+        """Get ready for many pages."""
+        self._pages.warm()
+
     def get_parse(self, content: Content) -> ParseResult:
         """One document under the content's URL; a base URL that is none is a failure."""
         return self._pages.parse(content)

@@ -70,6 +70,10 @@ class TikaParser(Parser):
         self._pages = HtmlPages(conf)
         self._charsets = CharsetDetector(conf)
 
+    def warm(self) -> None:
+        """Get ready for many pages."""
+        self._pages.warm()
+
     def get_parse(self, content: Content) -> ParseResult:
         """One document under the content's URL."""
         name = clean_type(content.content_type).strip().lower()

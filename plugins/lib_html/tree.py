@@ -1,0 +1,44 @@
+"""Trees of pages, as browsers build them; but what iframe and template hold is markup like any other.
+
+That is how Nutch's parser takes it. A page that has one of them is rewritten, with names that mean nothing to HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+
+RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
+"""Element with links → the name it goes by in a page that has been rewritten, if it has content."""
+
+_RARE: Final = (b"<template", b"<TEMPLATE", b"<Template", b"<iframe", b"<IFRAME", b"<Iframe")
+_TEMPLATE: Final = re.compile(rb"(</?)template\b", re.IGNORECASE)
+_FILLED_IFRAME: Final = re.compile(
+    rb"<iframe\b([^>]*)>(?!\s*</)([^<]*(?:<(?!/iframe)[^<]*)*)</iframe\s*>", re.IGNORECASE
+)
+
+
+def build_tree(data: bytes) -> LexborHTMLParser:
+    """The tree of a page in UTF-8, rewritten where it has to be."""
+    document = plain_tree(data)
+    if any(name in data for name in _RARE) and _is_to_be_rewritten(document):
+        return rewritten_tree(data)
+    return document
+
+
+def plain_tree(data: bytes) -> LexborHTMLParser:
+    """The tree of a page as it stands."""
+    return LexborHTMLParser(data, options=LexborDocumentOptions.WO_EVENTS)
+
+
+def rewritten_tree(data: bytes) -> LexborHTMLParser:
+    """The tree of a page with a template element, or an iframe with content."""
+    data = _FILLED_IFRAME.sub(rb"<x-iframe\1>\2</x-iframe>", data)
+    return plain_tree(_TEMPLATE.sub(rb"\1x-template", data))
+
+
+def _is_to_be_rewritten(document: LexborHTMLParser) -> bool:
+    return any(node.tag == "template" or node.first_child is not None for node in document.css("template, iframe"))

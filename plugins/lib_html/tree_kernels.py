@@ -1,0 +1,348 @@
+"""The walk of `walk.py` as a kernel: over Lexbor's tree in memory, by the addresses of its nodes.
+
+The offsets are those of Lexbor's structs (lxb_dom_node_t, lxb_dom_element_t, lxb_dom_character_data_t, lxb_dom_attr_t,
+lexbor_str_t, lexbor_hash_entry_t) on 64-bit machines; `tree_layout` makes sure of them before the kernel is called.
+
+Text is folded as it is copied. Between two words there is nothing, a blank, or, after a break, a line end; `gap` says
+which of them is due when the next word comes, so nothing stands before the first word, and breaks never add up.
+The text inside a link is a piece of the page's text: from its length when the element begins to that when it ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.formats.columns_kernels import put_vint
+from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, load8, load32, load64
+
+LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
+"""Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is none of Lexbor's."""
+TEXT_STRING = 96
+FIRST_ATTRIBUTE = 120
+ATTRIBUTE_QUALIFIED, ATTRIBUTE_VALUE, ATTRIBUTE_NEXT = 104, 112, 128
+STRING_DATA, STRING_LENGTH = 0, 8
+ENTRY_LENGTH, SHORT_NAME = 24, 16
+"""A name of up to 16 bytes stands in its entry."""
+ELEMENT, TEXT = 1, 3
+
+LINK, SEPARATOR, SILENT, NEEDS_CONTENT, BODY, META, BASE, TITLE, IMAGE, REWRITE, REWRITE_FILLED = (
+    1 << bit for bit in range(11)
+)
+"""What is special about an element. The last two: the page is to be rewritten if it has one, or one with content."""
+
+NAME, CONTENT, HTTP_EQUIV, HREF, SRC, ACTION, REL, METHOD, ALT = range(9)
+"""The attributes that matter."""
+ATTRIBUTES = ("name", "content", "http-equiv", "href", "src", "action", "rel", "method", "alt")
+HEAD_SLOTS = 4
+"""The first four are read of meta and base elements."""
+
+DONE, FULL, REWRITTEN, UNSURE = range(4)
+"""How a walk ends: well; for want of room; at markup to be rewritten; at something that needs Python's Unicode."""
+TEXT_SIZE, RUN_SIZE, LINKS, HEADS, TITLE_START, TITLE_END, SIDE_SIZE = range(7)
+"""Places in `found`."""
+NODE, OUTER, TEXT_AT, SPARE_AT, TARGET, TARGET_END, ANCHOR, ANCHOR_END, ANCHOR_ASIDE, ROW = range(10)
+"""Columns of `rows`; ROW is their number."""
+HEAD_ROW = 1 + 2 * HEAD_SLOTS
+"""Columns of `heads`: whether it is a base element; start and end of each attribute in `side`, -1 if it has none."""
+
+_NOFOLLOW = np.frombuffer(b"nofollow", np.uint8)
+_BLANK, _BREAK = 1, 2
+
+
+@inlined
+def at(address: Int) -> Int:
+    """The word at an address."""
+    return np.int64(load64(address))
+
+
+@inlined
+def is_blank(byte: Int) -> Bool:
+    """Java's `\\s`."""
+    return byte == 32 or (byte >= 9 and byte <= 13)
+
+
+@kernel
+def find_name(entry: Int, names: Array, sizes: Array) -> Int:
+    """Which of the names stands in an entry of Lexbor's; -1 if none does."""
+    size = at(entry + ENTRY_LENGTH)
+    if size > SHORT_NAME:
+        return -1
+    for i in range(sizes.size):
+        if sizes[i] == size:
+            same = True
+            for k in range(size):
+                same &= names[i, k] == load8(entry + k)
+            if same:
+                return i
+    return -1
+
+
+@kernel
+def read_attributes(element: Int, slots: Array, names: Array, sizes: Array, values: Array) -> None:
+    """The addresses and sizes of the values of the attributes that matter; size -1 for those that are missing."""
+    values[:, 1] = -1
+    attribute = at(element + FIRST_ATTRIBUTE)
+    while attribute != 0:
+        name = at(attribute + ATTRIBUTE_QUALIFIED)
+        if name == 0:
+            name = at(attribute + LOCAL_NAME)
+        slot = np.int64(slots[name]) if name < slots.size else find_name(name, names, sizes)
+        if slot >= 0:
+            value = at(attribute + ATTRIBUTE_VALUE)
+            values[slot, 0] = at(value + STRING_DATA) if value != 0 else 0
+            values[slot, 1] = at(value + STRING_LENGTH) if values[slot, 0] != 0 else 0
+        attribute = at(attribute + ATTRIBUTE_NEXT)
+
+
+@inlined
+def is_word(byte: Int) -> Bool:
+    """Whether an ASCII character is one of a word, for `\\b`."""
+    lower = byte | 32
+    return (lower >= 97 and lower <= 122) or (byte >= 48 and byte <= 57) or byte == 95
+
+
+@kernel
+def says_nofollow(data: Int, size: Int) -> Int:
+    """1 if `nofollow` stands there as a word, 0 if not, -1 if a character beside it is not ASCII."""
+    for start in range(size - 7):
+        same = True
+        for k in range(8):
+            if (load8(data + start + k) | 32) != _NOFOLLOW[k]:
+                same = False
+                break
+        if not same:
+            continue
+        before = np.int64(load8(data + start - 1)) if start > 0 else 32
+        after = np.int64(load8(data + start + 8)) if start + 8 < size else 32
+        if before >= 128 or after >= 128:
+            return -1
+        if not is_word(before) and not is_word(after):
+            return 1
+    return 0
+
+
+@inlined
+def says_post(data: Int, size: Int) -> Bool:
+    """Whether a form's method is post."""
+    return size == 4 and (load32(data) | 0x20202020) == 0x74736F70
+
+
+@kernel
+def trimmed(data: Array, start: Int, end: Int) -> tuple[Int, Int]:
+    """The bounds without what java.lang.String.trim takes off."""
+    while start < end and data[start] <= 32:
+        start += 1
+    while end > start and data[end - 1] <= 32:
+        end -= 1
+    return start, end
+
+
+@kernel
+def has_more_than_blanks(data: Int, size: Int) -> Bool:
+    """Whether java.lang.String.trim would leave anything."""
+    i = 0
+    while i < size and load8(data + i) <= 32:
+        i += 1
+    return i < size
+
+
+@kernel
+def pack_links(rows: Array, count: Int, text: Array, side: Array, run: Array) -> Int:
+    """Write the links as serialized Outlinks (an `OutlinkRun`); the size of the run, -1 for want of room."""
+    size = 0
+    for i in range(count):
+        row = rows[i]
+        target, anchor = row[TARGET_END] - row[TARGET], row[ANCHOR_END] - row[ANCHOR]
+        if size + target + anchor + 11 > run.size:
+            return -1
+        size = put_vint(run, size, target)
+        copy_bytes(run.ctypes.data + size, side.ctypes.data + row[TARGET], target)
+        size = put_vint(run, size + target, anchor)
+        source = side.ctypes.data if row[ANCHOR_ASIDE] else text.ctypes.data
+        copy_bytes(run.ctypes.data + size, source + row[ANCHOR], anchor)
+        size += anchor
+        run[size] = 0  # no metadata
+        size += 1
+    return size
+
+
+@kernel
+def walk(
+    root: Int,
+    kinds: Array,
+    targets: Array,
+    tags: Array,
+    tag_sizes: Array,
+    slots: Array,
+    names: Array,
+    name_sizes: Array,
+    values: Array,
+    text: Array,
+    side: Array,
+    spare: Array,
+    rows: Array,
+    heads: Array,
+    found: Array,
+) -> Int:
+    """Walk the tree below `root`.
+
+    kinds       flags of elements by their number: Lexbor's, then those of `tags` (with `tag_sizes`)
+    targets     the attribute that holds an element's link, in the same order
+    slots       the attributes that matter by their number, -1 for others; `names` (with `name_sizes`) has them all
+    values      room for the attributes of one element
+    text, side  room for the page's text; for targets, anchors that are no text, and attributes of the head
+    spare       room for alternative texts within a link, in the end the run of links
+    rows, heads, found   as above
+    """
+    numbers = kinds.size - tag_sizes.size
+    text_size = side_size = spare_size = count = head_count = 0
+    gap = _BREAK
+    link = -1  # the innermost one that has not ended: its row
+    silent = title = 0  # the element that has not ended
+    title_start = title_end = -1
+    in_head = True
+    node = root
+    while True:
+        kind = load32(node + TYPE)
+        child = np.int64(0)
+        if kind == TEXT:
+            data, size = at(node + TEXT_STRING + STRING_DATA), at(node + TEXT_STRING + STRING_LENGTH)
+            if silent == 0:
+                if text_size + size + 2 > text.size:
+                    return FULL
+                gap = max(gap, _BLANK)
+                before = text_size
+                for i in range(size):
+                    byte = load8(data + i)
+                    if is_blank(byte):
+                        gap = max(gap, _BLANK)
+                        continue
+                    if gap != 0:
+                        if text_size > 0:
+                            text[text_size] = 10 if gap == _BREAK else 32
+                            text_size += 1
+                        gap = 0
+                    text[text_size] = byte
+                    text_size += 1
+                if before == text_size and size > 0:
+                    gap = _BREAK
+            if link >= 0 and (silent != 0 or not has_more_than_blanks(data, size)):
+                if spare_size + size + 1 > spare.size:
+                    return FULL
+                spare[spare_size] = 32
+                copy_bytes(spare.ctypes.data + spare_size + 1, data, size)
+                spare_size += size + 1
+        elif kind == ELEMENT:
+            child = at(node + FIRST_CHILD)
+            tag = at(node + LOCAL_NAME)
+            if tag >= numbers:
+                other = find_name(tag, tags, tag_sizes)
+                tag = numbers + other if other >= 0 else np.int64(0)
+            flags = np.int64(kinds[tag])
+            if flags != 0:
+                if flags & REWRITE or (flags & REWRITE_FILLED and child != 0):
+                    return REWRITTEN
+                if flags & SEPARATOR:
+                    gap = _BREAK
+                if flags & (LINK | IMAGE | META | BASE):
+                    read_attributes(node, slots, names, name_sizes, values)
+                if flags & LINK and values[targets[tag], 1] >= 0 and (child != 0 or not flags & NEEDS_CONTENT):
+                    shut = 0
+                    if values[REL, 1] > 0:
+                        shut = says_nofollow(values[REL, 0], values[REL, 1])
+                        if shut < 0:
+                            return UNSURE
+                    if values[METHOD, 1] > 0 and says_post(values[METHOD, 0], values[METHOD, 1]):
+                        shut = 1
+                    if shut == 0:
+                        data, size = values[targets[tag], 0], values[targets[tag], 1]
+                        if count >= rows.shape[0] or side_size + size > side.size:
+                            return FULL
+                        row = rows[count]
+                        row[NODE], row[OUTER], row[TEXT_AT], row[SPARE_AT] = node, link, text_size, spare_size
+                        copy_bytes(side.ctypes.data + side_size, data, size)
+                        row[TARGET], row[TARGET_END] = side_size, side_size + size
+                        side_size += size
+                        link = count
+                        count += 1
+                if flags & IMAGE and link >= 0 and values[ALT, 1] > 0:
+                    data, size = values[ALT, 0], values[ALT, 1]
+                    if has_more_than_blanks(data, size):
+                        if spare_size + size + 1 > spare.size:
+                            return FULL
+                        spare[spare_size] = 32
+                        copy_bytes(spare.ctypes.data + spare_size + 1, data, size)
+                        spare_size += size + 1
+                if flags & SILENT:
+                    if silent == 0 and child != 0:
+                        silent = node
+                elif in_head:
+                    if flags & BODY:
+                        in_head = False
+                    elif flags & TITLE and title_start < 0:
+                        title_start = text_size
+                        title = node
+                    elif flags & (META | BASE):
+                        if head_count >= heads.shape[0]:
+                            return FULL
+                        head = heads[head_count]
+                        head[0] = flags & BASE
+                        for slot in range(HEAD_SLOTS):
+                            size = values[slot, 1]
+                            if size < 0:
+                                head[1 + 2 * slot] = -1
+                                continue
+                            if side_size + size > side.size:
+                                return FULL
+                            copy_bytes(side.ctypes.data + side_size, values[slot, 0], size)
+                            head[1 + 2 * slot], head[2 + 2 * slot] = side_size, side_size + size
+                            side_size += size
+                        head_count += 1
+        if child != 0:
+            node = child
+            continue
+        while True:  # the end of the node, and of those that end with it
+            if link >= 0 and rows[link, NODE] == node:
+                row = rows[link]
+                start, end = trimmed(text, row[TEXT_AT], text_size)
+                row[ANCHOR_ASIDE] = start == end
+                if start == end:
+                    start, end = trimmed(spare, row[SPARE_AT], spare_size)
+                    if side_size + end - start > side.size:
+                        return FULL
+                    copy_bytes(side.ctypes.data + side_size, spare.ctypes.data + start, end - start)
+                    start, end = side_size, side_size + end - start
+                    side_size = end
+                row[ANCHOR], row[ANCHOR_END] = start, end
+                link = row[OUTER]
+                if link < 0:
+                    spare_size = 0
+            if node == silent:
+                silent = 0
+            if node == title:
+                title_end = text_size
+                title = 0
+            if node == root:
+                break
+            following = at(node + NEXT)
+            if following == 0:
+                node = at(node + PARENT)
+                continue
+            if load32(node + TYPE) == ELEMENT:
+                tag = at(node + LOCAL_NAME)
+                if tag >= numbers:
+                    other = find_name(tag, tags, tag_sizes)
+                    tag = numbers + other if other >= 0 else np.int64(0)
+                if kinds[tag] & SEPARATOR:
+                    gap = _BREAK
+            node = following
+            break
+        if node == root:
+            break
+    if gap == _BREAK and text_size > 0:
+        text[text_size] = 10
+        text_size += 1
+    found[TEXT_SIZE], found[SIDE_SIZE], found[LINKS], found[HEADS] = text_size, side_size, count, head_count
+    found[TITLE_START], found[TITLE_END] = trimmed(text, max(0, title_start), max(0, title_end))
+    found[RUN_SIZE] = pack_links(rows, count, text, side, spare)
+    return FULL if found[RUN_SIZE] < 0 else DONE

@@ -1,0 +1,151 @@
+"""Between the kernel of `tree_kernels` and a `Page`: rules as tables, room, and strings of what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from selectolax.lexbor import LexborHTMLParser
+
+from minutch.records.outlinkrun import OutlinkRun
+
+from . import tree_kernels as kernels
+from .extract import Rules
+from .tree_layout import attribute_numbers
+from .walk import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Page, Walk, first_base
+
+_ROOM: Final = 1 << 18
+"""Bytes for a page's text, at first."""
+_MOST_KEPT: Final = 1 << 24
+"""Bytes beyond which room is not kept for the next page."""
+_BYTES_PER_LINK: Final = 64
+_BYTES_PER_HEAD: Final = 1024
+_NUMBERS: Final = 256
+"""More than Lexbor has numbers for, of elements and of attributes."""
+
+_Tables: TypeAlias = tuple[Any, ...]
+
+
+def tree_reader(rules: Rules) -> TreeReader | None:
+    """A reader by these rules; None if it has to be done in Python."""
+    numbers = attribute_numbers()
+    fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in rules.separators)
+    return TreeReader(rules, numbers) if numbers is not None and fits else None
+
+
+class TreeReader:
+    """Reads pages by the kernel, one after the other."""
+
+    def __init__(self, rules: Rules, numbers: Mapping[str, int]) -> None:
+        self._rules = rules
+        self._elements = _element_tables(rules)
+        self._attributes = _attribute_tables(numbers)
+        self._found = np.zeros(kernels.SIDE_SIZE + 1, np.int64)
+        self._make_room(_ROOM)
+
+    def _make_room(self, size: int) -> None:
+        """Room for a page with `size` bytes of text."""
+        self._size = size
+        self._room: _Tables = (
+            *(np.empty(size, np.uint8) for _ in range(3)),
+            np.empty((size // _BYTES_PER_LINK, kernels.ROW), np.int64),
+            np.empty((size // _BYTES_PER_HEAD, kernels.HEAD_ROW), np.int64),
+        )
+
+    def read(self, document: LexborHTMLParser, *, rewritten: bool = False) -> Page | None:
+        """What the tree of a page in valid UTF-8 holds; None if the page is to be rewritten before."""
+        root = document.root
+        if root is None:
+            return Page()
+        kinds, *elements = self._elements
+        if rewritten:
+            kinds = kinds & ~(kernels.REWRITE | kernels.REWRITE_FILLED)
+        tables = (root.mem_id, kinds, *elements, *self._attributes)
+        while (end := kernels.walk(*(*tables, *self._room, self._found))) == kernels.FULL:
+            self._make_room(2 * self._size)
+        page = _ENDS[end](self, document)
+        if self._size > _MOST_KEPT:
+            self._make_room(_ROOM)
+        return page
+
+    def _page(self, document: LexborHTMLParser) -> Page:
+        """The page, from what the kernel left."""
+        text_size, run_size, links, heads, title, title_end, side_size = self._found.tolist()
+        text, side, run, _, rows = self._room
+        page = Page(
+            str(text[:text_size], "utf-8", "replace"),
+            str(text[title:title_end], "utf-8", "replace"),
+            links=OutlinkRun(links, run[:run_size].tobytes()),
+        )
+        values = side[:side_size].tobytes() if heads else b""
+        for is_base, *bounds in rows[:heads].tolist():
+            attributes = zip(HEAD_ATTRIBUTES, bounds[::2], bounds[1::2], strict=True)
+            found = {name: values[start:end].decode() for name, start, end in attributes if start >= 0}
+            (page.bases if is_base else page.metas).append(found)
+        page.base = first_base(page.bases)
+        return page
+
+    def _walk(self, document: LexborHTMLParser) -> Page:
+        return Walk(self._rules).page(document)
+
+    def _none(self, document: LexborHTMLParser) -> None:
+        return None
+
+
+_ENDS: Final[Mapping[int, Callable[[TreeReader, LexborHTMLParser], Page | None]]] = {
+    kernels.DONE: TreeReader._page,
+    kernels.REWRITTEN: TreeReader._none,
+    kernels.UNSURE: TreeReader._walk,
+}
+
+
+def _element_tables(rules: Rules) -> _Tables:
+    """The kernel's `kinds`, `targets`, `tags` and `tag_sizes`."""
+    flags = _flags(rules)
+    document = LexborHTMLParser("")
+    numbers = {name: document.create_node(name).tag_id for name in flags}
+    unknown = [name for name, number in numbers.items() if number >= _NUMBERS]
+    numbers |= {name: _NUMBERS + index for index, name in enumerate(unknown)}
+    kinds, targets = np.zeros(_NUMBERS + len(unknown), np.int64), np.zeros(_NUMBERS + len(unknown), np.int64)
+    for name, number in numbers.items():
+        kinds[number] = flags[name]
+        if name in rules.link_attributes:
+            targets[number] = kernels.ATTRIBUTES.index(rules.link_attributes[name])
+    return kinds, targets, *_names(unknown)
+
+
+def _flags(rules: Rules) -> dict[str, int]:
+    """Element → what is special about it."""
+    flags: dict[str, int] = {}
+    for flag, names in (
+        (kernels.LINK, rules.link_attributes),
+        (kernels.SEPARATOR, rules.separators),
+        (kernels.SILENT, SILENT),
+        (kernels.NEEDS_CONTENT, NEEDS_CONTENT),
+        (kernels.BODY, ("body",)),
+        (kernels.META, ("meta",)),
+        (kernels.BASE, ("base",)),
+        (kernels.TITLE, ("title",)),
+        (kernels.IMAGE, ("img",)),
+        (kernels.REWRITE, ("template",)),
+        (kernels.REWRITE_FILLED, ("iframe",)),
+    ):
+        for name in names:
+            flags[name] = flags.get(name, 0) | flag
+    return flags
+
+
+def _attribute_tables(numbers: Mapping[str, int]) -> _Tables:
+    """The kernel's `slots`, `names`, `name_sizes` and `values`."""
+    slots = np.full(_NUMBERS, -1, np.int64)
+    for name, number in numbers.items():
+        slots[number] = kernels.ATTRIBUTES.index(name)
+    return slots, *_names(kernels.ATTRIBUTES), np.zeros((len(kernels.ATTRIBUTES), 2), np.int64)
+
+
+def _names(names: Sequence[str]) -> _Tables:
+    """Names as an array of bytes, and their sizes."""
+    data = [name.encode() for name in names]
+    padded = b"".join(name.ljust(kernels.SHORT_NAME, b"\0") for name in data)
+    return np.frombuffer(padded, np.uint8).reshape(-1, kernels.SHORT_NAME), np.array([*map(len, data)], np.int64)

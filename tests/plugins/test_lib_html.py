@@ -1,0 +1,216 @@
+"""lib-html: the kernel's walk over Lexbor's memory gives what the walk in Python gives, on any page."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minutch.formats.writables import MapWritable, Text
+from minutch.records.content import Content
+from minutch.records.links import Outlink
+from minutch.records.outlinkrun import OutlinkRun
+from minutch.segment.store import CONTENT, Segment
+from plugins.lib_html import extract, tree_layout
+from plugins.lib_html import tree_kernels as kernels
+from plugins.lib_html.extract import MANY_PAGES, Extractor
+from plugins.lib_html.tree_reader import TreeReader, tree_reader
+from plugins.lib_html.walk import Page
+from tests.parse.test_fuzz import ROUNDS, SITE, damaged
+from tests.support.golden import GOLDEN, PROJECT, needs_golden
+from tests.support.pages import configuration
+
+CONFIGURATIONS = [
+    configuration(),
+    configuration(
+        **{"parser.html.line.separators": "b,x-own,iframe,img,title,li", "parser.html.outlinks.ignore_tags": "script,a"}
+    ),
+]
+EXTRACTORS = [Extractor(conf) for conf in CONFIGURATIONS]
+
+
+def reader(extractor: Extractor) -> TreeReader:
+    """The kernel's side of an extractor; a test that gets this far has a Lexbor that the kernel knows."""
+    found = tree_reader(extractor.rules)
+    assert found is not None
+    return found
+
+
+READERS = [reader(extractor) for extractor in EXTRACTORS]
+
+
+def compare(data: bytes) -> Page:
+    """Read a page both ways, by every configuration; the page by the first of them."""
+    data = data.decode("utf-8", "replace").encode()
+    pages = []
+    for extractor, by_kernel in zip(EXTRACTORS, READERS, strict=True):
+        slow_tree, slow = extractor.read_slowly(data)
+        fast_tree, fast = extractor.read_quickly(by_kernel, data)
+        assert fast_tree.html == slow_tree.html
+        assert replace(fast, links=list(fast.links)) == slow
+        if isinstance(fast.links, OutlinkRun):
+            assert OutlinkRun.of(slow.links) == fast.links
+        pages.append(slow)
+    return pages[0]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "",
+        "plain",
+        "<p> a <b> b</b>\n\n<p>\x1c\x1d c\x0b d &nbsp; e</p> ",
+        "<title> A \n b </title><meta name=x content='y &amp; z'><base target=t><base href=b><meta property=p content>",
+        "<body><title>late</title><meta name=a content=b><base href=c>",
+        "<frameset><title>t</title><frame src=x><frame src><noframes><a href=q>w</a></noframes></frameset>",
+        "<a href=x> <img alt=' q ' src=i> <img alt=' '> \x01 <script src=s>do()</script></a><a href=y>\x02</a>",
+        "<svg><a href=o xlink:href=p>1<a href=q>2<style>s<b>t</b></style><title>u</title></a></a></svg>",
+        "<math><mi><a href=m>n</a></mi></math><svg><script>a<i>b</i></script><![CDATA[c]]></svg>",
+        "<a rel='x\tNOFOLLOW' href=1>a</a><a rel=nofollowing href=2>b</a><a rel='nofollowé' href=3>c</a><a rel href=7>"
+        "<a rel='nofollow\xa0x' href=4>d</a><a rel='nofollow-x' href=5>e</a><a rel=_nofollow href=6>f</a>",
+        "<form action=a method=PoSt>x</form><form action=b method=posts>x</form><form action=c></form><form method>y",
+        "<iframe src=f>x <a href=y>z</a></iframe><iframe src=g></iframe><iframe src=h> </iframe><IFrame src=i>q",
+        "<template><a href=x>y</a></template><table><template><tr><td>z</template></table></TEMPLATE>",
+        "<x-own><a-very-long-name-of-an-element href=x>y</a-very-long-name-of-an-element><b>z</b></x-own><x-own>",
+        "<a href='" + "long" * 5000 + "'>" + "words of an anchor " * 9000 + "</a>" + "<meta name=a>" * 900,
+        "<head>" + "<meta name=a content=b>" * 900 + "<link href=c>" * 9000,
+        "<svg>" + "<a href=x>" * 2000 + "<img alt=y>",
+        "<p>\0&#0;\0</p>\ufdd0\ufdd1<a href=\0>\0</a>&#xfdd1;<title>\0",
+        "<body><a href='' href=second>x</a><area href alt=n><img src=a alt><img><source src=b>t</source>",
+    ],
+)
+def test_pages_with_something_special(page: str) -> None:
+    compare(page.encode())
+
+
+def test_room_grows_for_links_that_the_tree_repeats() -> None:
+    page = b"<p><a href='%s'>w</p>" % (b"x" * 3000) + b"<p>y</p>" * 400
+    assert len(compare(page).links) >= 400
+
+
+TAGS = """a area base body div em font form frame frameset head html iframe img li link math meta mi noscript option p
+plaintext script select source style svg table td template textarea title tr ul x-own b desc foreignObject"""
+ATTRIBUTES = "href src action rel method alt name content http-equiv xlink:href class HREF Alt"
+VALUES = ["", " ", "x", " y ", "nofollow", "a nofollow b", "POST", "é", "\xa0nofollow", "&#x200b;", "\x01", "q'\"<"]
+TEXTS = [" ", "\n\t", "w", "\xa0", "é ", "\x01", "\x1f", "&amp;", "&#x3000;", "\0", "<", "</", "<!-- c -->", "<?p?>"]
+TEXTS += ["<![CDATA[ d ]]>", "\ufdd1", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "x y\r\nz"]
+
+attributes = st.lists(st.tuples(st.sampled_from(ATTRIBUTES.split()), st.sampled_from(VALUES)), max_size=4)
+openings = st.builds(
+    lambda tag, values, end: "<" + tag + "".join(f' {name}="{value}"' for name, value in values) + end,
+    st.sampled_from(TAGS.split()),
+    attributes,
+    st.sampled_from([">", ">", ">", "/>", ""]),
+)
+closings = st.sampled_from([f"</{tag}>" for tag in TAGS.split()])
+
+
+@settings(max_examples=int(os.environ.get("MINUTCH_FUZZ", "400")), deadline=None)
+@given(st.lists(openings | closings | st.sampled_from(TEXTS), max_size=40))
+def test_any_soup(tokens: list[str]) -> None:
+    compare("".join(tokens).encode())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes(data: bytes) -> None:
+    compare(data)
+
+
+def test_damaged_pages() -> None:
+    seeds = [path.read_bytes() for path in sorted(SITE.rglob("*.html"))]
+    assert seeds
+    for number in range(ROUNDS):
+        rng = random.Random(number)
+        compare(damaged(rng.choice(seeds), rng))
+
+
+def golden_pages() -> Iterator[bytes]:
+    """The content of all segments of the golden crawls."""
+    for directory in sorted(GOLDEN.rglob("segments/*")):
+        segment = Segment(directory)
+        if segment.has(CONTENT):
+            for _, value in segment.raw_sorted(CONTENT):
+                yield Content.from_bytes(value).content
+
+
+@needs_golden
+def test_golden_pages() -> None:
+    texts = {compare(page).text for page in golden_pages()}
+    assert len(texts) > 100
+
+
+def test_names_of_elements_need_the_walk_in_python() -> None:
+    extractor = Extractor(configuration(**{"parser.html.outlinks.htmlnode_metadata_name": "node"}))
+    extractor.warm()
+    [link] = extractor.read(b"<iframe src=x>y</iframe>")[1].links
+    assert link == Outlink("x", "y", MapWritable([(Text("node"), Text("iframe"))]))
+
+
+def test_the_kernel_comes_with_many_pages() -> None:
+    extractor = Extractor(CONFIGURATIONS[0])
+    kinds = [type(extractor.read(b"<a href=x>y</a>")[1].links) for _ in range(MANY_PAGES + 2)]
+    assert kinds == [list] * (MANY_PAGES - 1) + [OutlinkRun] * 3
+
+
+def test_few_pages_load_no_compiler() -> None:
+    code = (
+        "import sys; from plugins.lib_html.extract import Extractor; from tests.support.pages import configuration;"
+        "Extractor(configuration()).read(b'<a href=x>y'); assert not {'numba', 'numpy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PROJECT)
+
+
+OFFSETS = """LOCAL_NAME NEXT PARENT FIRST_CHILD TYPE TEXT_STRING FIRST_ATTRIBUTE ATTRIBUTE_QUALIFIED ATTRIBUTE_VALUE
+ATTRIBUTE_NEXT STRING_LENGTH ENTRY_LENGTH"""
+
+
+@pytest.mark.parametrize("name", OFFSETS.split())
+def test_another_layout_is_noticed(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for other in (-8, 8, 64):
+        tree_layout.attribute_numbers.cache_clear()
+        with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
+            patch.setattr(kernels, name, getattr(kernels, name) + other)
+            assert tree_layout.attribute_numbers() is None
+            extractor = Extractor(CONFIGURATIONS[0])
+            extractor.warm()
+            assert extractor.read(b"<title>t")[1].title == "t"
+    tree_layout.attribute_numbers.cache_clear()
+    assert "walked in Python" in caplog.text
+
+
+def test_a_system_without_such_files_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError("no")
+
+    tree_layout.attribute_numbers.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refused)
+        assert tree_layout.attribute_numbers() is None
+    tree_layout.attribute_numbers.cache_clear()
+    assert tree_layout.attribute_numbers()
+
+
+def test_memory_is_kept_where_the_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Library:
+        def mallopt(self, parameter: int, value: int) -> None:
+            asked.append((parameter, value))
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
+    extract._keep_memory.__wrapped__()
+    assert len(asked) == 3
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    extract._keep_memory.__wrapped__()
