@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minutch.errors import ConfigError
 from minutch.urls.regexcost import is_tame, required_character, required_literal
 from minutch.urls.regexsyntax import RegexSyntaxError, parse_regex
 from minutch.urls.regexwriter import write_python, write_rust
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LINE_ENDS = "[\n\r\x85\u2028\u2029]"
 """Strings with one of these are not for `superset`: dot and dollar mean something else there."""
@@ -91,6 +94,10 @@ class JavaRegex:
         if self.needs is not None and text.count(self.needs[0]) < self.needs[1]:
             return False
         return self._patient.search(text, timeout=self.seconds) is not None
+
+    def search_column(self, texts: pl.Series) -> pl.Series | None:
+        """`search` for a column of strings (without line ends) where Polars' pattern decides it, else None."""
+        return texts.str.contains(str(self.superset)) if self.is_exact else None
 
     def matches(self, text: str) -> bool:
         """Whether the pattern matches all of `text` (Matcher.matches). Raises TimeoutError."""

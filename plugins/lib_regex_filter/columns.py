@@ -10,12 +10,13 @@ from minutch.urls.javaregex import LINE_ENDS
 from .rules import Rule, RuleFilter
 
 _ODD = f"{LINE_ENDS[:-1]}\U00010000-\U0010ffff]"
+_ODD_ASCII = "[\n\r]"
 """Where engines differ: line ends, and characters that are two in Java."""
 
 
 def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
     """Whether each URL passes; null for null. Odd URLs are asked one by one."""
-    plain = (~urls.str.contains(_ODD)).fill_null(False)
+    plain = (~_is_odd(urls)).fill_null(False)
     if plain.all():
         return _Column(rules, urls).decide()
     odd = urls.filter(~plain)
@@ -23,6 +24,14 @@ def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
     decided = _Column(rules, urls.filter(plain)).decide()
     order = pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort()
     return pl.concat([decided, verdicts]).gather(order)
+
+
+def _is_odd(urls: pl.Series) -> pl.Series:
+    odd = urls.str.contains(_ODD_ASCII)
+    wide = (urls.str.len_bytes() > urls.str.len_chars()).arg_true()
+    if not len(wide):
+        return odd
+    return odd.scatter(wide, urls.gather(wide).str.contains(_ODD))
 
 
 class _Column:
@@ -51,10 +60,11 @@ class _Column:
         return ((self.hosts == rule.place) | (self.domains == rule.place)).fill_null(False)
 
     def _matched(self, rule: Rule, due: pl.Series) -> pl.Series:
-        """Which of the due URLs match; where the column's pattern says too much, each is asked again."""
+        """Which of the due URLs match; where the column can't be decided at once, each that may match is asked."""
         matcher = rule.matcher
-        if matcher.is_exact:
-            return due & self.urls.str.contains(str(matcher.superset))
+        decided = matcher.search_column(self.urls)
+        if decided is not None:
+            return due & decided
         if matcher.superset is None and matcher.needs is not None:
             due &= self.urls.str.count_matches(matcher.needs[0], literal=True) >= matcher.needs[1]
         where = due.arg_true()

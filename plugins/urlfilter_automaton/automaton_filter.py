@@ -44,9 +44,8 @@ class AutomatonMatcher:
         text, _ = write_rust(Tree(whole, 0, {}))
         return None if is_too_large(text) else text
 
-    @property
-    def is_exact(self) -> bool:
-        return self.superset is not None
+    def search_column(self, urls: pl.Series, /) -> pl.Series | None:
+        return None if self.superset is None else urls.str.contains(self.superset)
 
 
 def _is_plain(node: Pattern | Node) -> bool:

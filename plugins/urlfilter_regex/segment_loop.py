@@ -6,15 +6,21 @@ backtracking engine; split at its slashes, a URL is judged in a fraction of the 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
 PATTERNS = frozenset({r"(/[^/]+)/[^/]+\1/[^/]+\1/", r".*(/[^/]+)/[^/]+\1/[^/]+\1/"})
 """What this module stands for."""
+BULK_URLS = 50_000
+"""URLs from which loading the kernel takes less time than asking each that may match."""
 
 
 class SegmentLoop:
     """Matches as one of PATTERNS does."""
 
     superset = "(?:/[^/]+){5}/"
-    is_exact = False
     needs = ("/", 6)
 
     def __init__(self, pattern: str) -> None:
@@ -29,3 +35,11 @@ class SegmentLoop:
             parts[at] and parts[at] == parts[at + 2] == parts[at + 4] and parts[at + 1] and parts[at + 3]
             for at in range(1, len(parts) - 5)
         )
+
+    def search_column(self, urls: pl.Series) -> pl.Series | None:
+        """The same for a column, where it is a long one."""
+        if len(urls) < BULK_URLS:
+            return None
+        from .segment_kernels import search
+
+        return search(urls)

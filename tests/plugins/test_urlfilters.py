@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import logging
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -258,3 +259,16 @@ def test_exemptions(tmp_path: Path) -> None:
     assert chosen.is_exempted("http://a/", "http://b/x.gif")
     assert not chosen.is_exempted("http://a/", "http://b/private/x.gif")
     assert not chosen.is_exempted("http://a/", "http://b/")
+
+
+_SEGMENTS = st.lists(st.sampled_from(["a", "b", "", "a" * 9, "b" * 8 + "a", "\u00e9"]), max_size=9).map("/".join)
+
+
+@given(st.lists(_SEGMENTS, max_size=9))
+def test_loops_in_long_columns(some: list[str]) -> None:
+    (rule,) = vars(url_filter("urlfilter-regex", urlfilter__regex__rules=r"-(/[^/]+)/[^/]+\1/[^/]+\1/"))["rules"]
+    column = pl.Series(some * 9, dtype=pl.String)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[type(rule.matcher).__module__], "BULK_URLS", 0)
+        assert rule.matcher.search_column(column).to_list() == [rule.matcher.search(url) for url in column]
+    assert rule.matcher.search_column(column) is None

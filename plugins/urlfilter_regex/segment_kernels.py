@@ -1,0 +1,64 @@
+"""Kernel of the rule against loops, for long columns of URLs."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from minutch.formats.columns_arrow import from_series
+from minutch.formats.columns_kernels import compare
+from minutch.formats.columns_native import Array, Bool, Int, kernel, load8, load64, string_at
+
+_SLASH = ord("/")
+
+
+def search(urls: pl.Series) -> pl.Series:
+    """Which of `urls` (null: no) have a loop."""
+    strings, loops = from_series(urls), np.empty(len(urls), np.bool_)
+    find_loops(strings.views, strings.addresses, loops)
+    return pl.Series(loops)
+
+
+@kernel
+def find_loops(views: Array, addresses: Array, loops: Array) -> None:
+    """Whether in each string a, x, a, y, a follow each other as whole segments, none of them empty."""
+    for i in range(len(loops)):
+        at = string_at(views, addresses, i)
+        loops[i] = has_loop(at, at + np.int64(views[i, 0]))
+
+
+@kernel
+def has_loop(at: Int, end: Int) -> Bool:
+    """The same for the string between two addresses."""
+    start = next_slash(at, end) + 1
+    last_start, last_size = start, np.int64(0)  # the segment before, the one before that, and one more
+    before_start, before_size, first_size = start, np.int64(0), np.int64(0)
+    last_comes_back = before_comes_back = False  # whether they are equal to the segments two places before them
+    at = next_slash(start, end)
+    while at < end:
+        size = at - start
+        comes_back = size > 0 and size == before_size and compare(start, size, before_start, size) == 0
+        if comes_back and before_comes_back and last_size and first_size:
+            return True
+        first_size = before_size
+        before_start, before_size, before_comes_back = last_start, last_size, last_comes_back
+        last_start, last_size, last_comes_back = start, size, comes_back
+        start = at + 1
+        at = next_slash(start, end)
+    return False
+
+
+@kernel
+def next_slash(at: Int, end: Int) -> Int:
+    """The address of the next slash, at least `end` if there is none."""
+    ones, high = np.uint64(0x0101_0101_0101_0101), np.uint64(0x8080_8080_8080_8080)
+    while at + 8 <= end:
+        word: Int = load64(at) ^ (ones * np.uint64(_SLASH))  # a slash is a zero byte
+        zeros = (word - ones) & ~word & high
+        if zeros:
+            below = (zeros & (~zeros + np.uint64(1))) - np.uint64(1)  # ones up to the first of them
+            return at - 1 + np.int64((below & ones) * ones >> np.uint64(56))
+        at += 8
+    while at < end and load8(at) != _SLASH:
+        at += 1
+    return at
