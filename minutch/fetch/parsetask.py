@@ -72,30 +72,37 @@ class FetchTask:
     def run(self, item: bytes) -> ReadPage:
         """Parse a page."""
         page = FetchedPage.of(item)
-        return page, self._parser.read_fetched(page.content)
+        read = self._parser.read_fetched(page.content)
+        if read is not None:  # most parsers hand the page's own metadata on
+            page.content.metadata.add(FETCH_STATUS_KEY, str(page.status))
+        return page, read
 
     def finish(self, pages: Sequence[ReadPage]) -> list[ParsedPage]:
         """The records of parsed pages."""
-        self._parser.prepare_fetched(result for _, result in pages)
-        return [self._records(page, result) for page, result in pages]
+        try:
+            return self._records(pages)
+        except MinutchError as exc:
+            log.debug("pages are finished one by one: %s", exc)
+            return [self._record(page, read) for page, read in pages]
 
     def fail(self, item: bytes, reason: str) -> ParsedPage:
         """The records of a page whose parser hangs, dies or takes too much memory."""
         page = FetchedPage.of(item)
-        return self._records(page, failed_result(page.content.url, reason))
+        return self._record(page, failed_result(page.content.url, reason))
 
-    def _records(self, page: FetchedPage, read: ParseResult | None) -> ParsedPage:
+    def _record(self, page: FetchedPage, read: ParseResult | None) -> ParsedPage:
         try:
-            return self._packed_page(page, read)
+            return self._records([(page, read)])[0]
         except MinutchError as exc:
             log.warning("%s: no records of its parse: %s", page.content.url, exc)
-            return self._packed_page(page, failed_result(page.content.url, str(exc)))
+            return self._records([(page, failed_result(page.content.url, str(exc)))])[0]
 
-    def _packed_page(self, page: FetchedPage, read: ParseResult | None) -> ParsedPage:
+    def _records(self, pages: Sequence[ReadPage]) -> list[ParsedPage]:
+        results = self._parser.finish_fetched([(page.content, read, page.fetch_time) for page, read in pages])
+        return [self._packed_page(page, read, result) for (page, read), result in zip(pages, results, strict=True)]
+
+    def _packed_page(self, page: FetchedPage, read: ParseResult | None, result: FetchedResult) -> ParsedPage:
         content = page.content
-        if read is not None:  # most parsers hand the page's own metadata on, which have its status by now
-            content.metadata.add(FETCH_STATUS_KEY, str(page.status))
-        result: FetchedResult = self._parser.fetched_records(content, read, page.fetch_time)
         parsed = ParsedPage(failed=result.failed and not result.outputs)
         if read is None:
             parsed.signature = result.signature

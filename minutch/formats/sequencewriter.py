@@ -115,6 +115,26 @@ class SequenceFileWriter(WholeOrNothing):
             self._write_marker()
         out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
 
+    def append_records(self, records: bytes) -> None:
+        """Append records as they lie in a file like this one, back to back without markers; these come in between.
+
+        Values are compressed where this file's are compressed by record.
+        """
+        if self._block is not None:
+            for start, end, key_end in _records(records):
+                self.append_raw(records[start + _LENGTHS.size : key_end], records[key_end:end])
+            return
+        out = self._out
+        begin = 0
+        due = self._last_sync + self._interval - out.position
+        if due < len(records):
+            for start, _, _ in _records(records):
+                if start >= due:
+                    out.write(records[begin:start])
+                    self._write_marker()
+                    begin, due = start, start + self._interval
+        out.write(records[begin:])
+
     def sync(self) -> None:
         """Write a marker; in a file of blocks, close the block (nothing if it is empty)."""
         if self._block is None:
@@ -143,6 +163,15 @@ class SequenceFileWriter(WholeOrNothing):
     def discard(self) -> None:
         """Close and remove the unfinished file."""
         self._out.discard()
+
+
+def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Start and end of each record, and where its key ends."""
+    at = 0
+    while at < len(data):
+        length, key_length = _LENGTHS.unpack_from(data, at)
+        start, at = at, at + _LENGTHS.size + length
+        yield start, at, start + _LENGTHS.size + key_length
 
 
 class _BlockColumns:

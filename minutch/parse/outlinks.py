@@ -4,25 +4,32 @@ In this order: a link to the page itself goes; with db.ignore.external.links or 
 or stays on, the host (db.ignore.external.links.mode = byDomain: the domain) goes, unless it is exempted; the link is
 normalized (scope `outlink`) and filtered. Matches org.apache.nutch.parse.ParseOutputFormat.filterNormalize.
 
-Normalizing and filtering don't depend on the page, so their verdicts are kept for the links of other pages.
+Normalizing and filtering don't depend on the page, so their verdicts are kept for the links of other pages. Links that
+come as a run are looked at together, those of many pages at once.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final
 
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, UrlError
 from minutch.plugin.chains import SCOPE_OUTLINK, URLExemptionFilters, URLFilters, URLNormalizers
+from minutch.records.links import Outlink
+from minutch.records.outlinkrun import OutlinkRun
 from minutch.urls.domains import domain_name
 from minutch.urls.parts import parse
 
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.parse.verdicts import VerdictTable
+
 log = logging.getLogger(__name__)
 
-_WORTH_A_COLUMN: Final = 300
-"""From so many links on Polars is loaded for them."""
 _REMEMBERED: Final = 200_000
 """Links whose verdicts are kept; when there are more, all are forgotten."""
 
@@ -59,26 +66,45 @@ class OutlinkRules:
             verdict = verdicts[to_url] = self._normalize_and_filter(to_url, scope)
             return verdict
 
-    def prepare(self, urls: Iterable[str], scope: str = SCOPE_OUTLINK) -> None:
-        """Settle the verdicts on many links at once, which takes half the time of one after the other."""
-        verdicts = self._verdicts.setdefault(scope, {})
-        unknown = list({url: None for url in urls if url not in verdicts})
-        if len(unknown) < _WORTH_A_COLUMN:
-            return
+    def keep(self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int) -> list[Sequence[Outlink]]:
+        """The links kept of many pages (URL and links), by kernels where no rule is about two URLs.
+
+        Of each page at most `most`, none of more than `longest` characters.
+        """
+        if self._ignores_external or self._ignores_internal:
+            return [self.keep_each(url, links, most, longest) for url, links in pages]
+        return list(self._table.keep(pages, most, longest))
+
+    def keep_each(self, url: str, links: Iterable[Outlink], most: int, longest: int) -> list[Outlink]:
+        """The same for one page, link by link."""
+        origin = self.origin(url)
+        kept: list[Outlink] = []
+        for link in links:
+            if len(kept) >= most:
+                break
+            target = self.accept(url, link.to_url, origin) if len(link.to_url) <= longest else None
+            if target is not None:
+                kept.append(Outlink(target, link.anchor, link.metadata))
+        return kept
+
+    @cached_property
+    def _table(self) -> VerdictTable:
+        from minutch.parse.verdicts import VerdictTable
+
+        return VerdictTable(self._judge_column, partial(self._normalize_and_filter, scope=SCOPE_OUTLINK))
+
+    def _judge_column(self, urls: pl.Series) -> pl.Series:
+        """A column of links as they are to be stored, null where they are not."""
         import polars as pl
 
-        column = pl.Series("url", unknown, dtype=pl.String)
         try:
             if self._normalizes:
-                column = self._normalizers_of(scope).normalize_column(column)
-            if self._filters is not None:
-                column = self._filters.filter_column(column)
+                urls = self._normalizers_of(SCOPE_OUTLINK).normalize_column(urls)
+            return urls if self._filters is None else self._filters.filter_column(urls)
         except MinutchError as error:
             log.warning("links are looked at one by one: %s", error)
-            return
-        if len(verdicts) + len(unknown) > _REMEMBERED:
-            verdicts.clear()
-        verdicts.update(zip(unknown, column, strict=True))
+            verdicts = [None if url is None else self._normalize_and_filter(url, SCOPE_OUTLINK) for url in urls]
+            return pl.Series(urls.name, verdicts, dtype=pl.String)
 
     def _normalizers_of(self, scope: str) -> URLNormalizers:
         if scope not in self._normalizers:

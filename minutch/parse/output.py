@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +36,7 @@ from minutch.records.crawldatum import (
 )
 from minutch.records.links import Outlink
 from minutch.records.metadata import FETCH_TIME_KEY, REPR_URL_KEY, SIGNATURE_KEY
+from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS_REDIRECT
 from minutch.urls.represent import choose_representative
@@ -50,13 +51,33 @@ _INTERVAL: Final = 2_592_000
 
 
 @dataclass(slots=True)
+class Linked:
+    """Records of links that all have one datum."""
+
+    links: OutlinkRun
+    datum: CrawlDatum
+
+
+Entry = tuple[str, CrawlDatum] | Linked
+
+
+@dataclass(slots=True)
 class PageOutput:
-    """The records of one page; `text` is None if texts are not stored."""
+    """The records of one page; `text` is None if texts are not stored, `entries` are those for crawl_parse."""
 
     url: str
     text: str | None
     data: ParseData
-    crawl: list[tuple[str, CrawlDatum]]
+    entries: list[Entry]
+
+    @property
+    def crawl(self) -> Iterator[tuple[str, CrawlDatum]]:
+        """The records for crawl_parse one by one."""
+        for entry in self.entries:
+            if isinstance(entry, Linked):
+                yield from ((link.to_url, entry.datum) for link in entry.links)
+            else:
+                yield entry
 
 
 class OutputRules:
@@ -64,50 +85,38 @@ class OutputRules:
 
     def __init__(self, conf: Configuration, scoring: ScoringFilters, *, filtered: bool | None = None) -> None:
         """`filtered` says that the links went through normalizers and filters (default: fetcher.parse)."""
-        self.links = OutlinkRules(conf)
+        self._links = OutlinkRules(conf)
         self._scoring = scoring
         self._interval = conf.get_int("db.fetch.interval.default", _INTERVAL)
         self._stores_text = conf.get_boolean("parser.store.text", True)
-        self.most_links = _limit(conf.get_int("db.max.outlinks.per.page", 100))
-        self._max_length = _limit(conf.get_int("db.max.outlink.length", 4096))
+        self._most = _limit(conf.get_int("db.max.outlinks.per.page", 100))
+        self._longest = _limit(conf.get_int("db.max.outlink.length", 4096))
         self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
         self._to_crawldb = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
 
-    def prepare(self, links: Iterable[Outlink]) -> None:
-        """Look at the links of many pages at once, before `records` is called for each."""
-        if not self._filtered:
-            self.prepare_links(links)
+    def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[Sequence[Outlink]]:
+        """The links that are kept of each page (URL and links), those of runs all at once."""
+        if self._filtered:
+            return [links if len(links) <= self._most else links[: self._most] for _, links in pages]
+        runs = [(url, links) for url, links in pages if isinstance(links, OutlinkRun)]
+        kept = iter(self._links.keep(runs, self._most, self._longest) if runs else ())
+        return [
+            next(kept)
+            if isinstance(links, OutlinkRun)
+            else self._links.keep_each(url, links, self._most, self._longest)
+            for url, links in pages
+        ]
 
-    def prepare_links(self, links: Iterable[Outlink]) -> None:
-        """The same before `keep_links`."""
-        self.links.prepare(link.to_url for link in links if len(link.to_url) <= self._max_length)
-
-    def keep_links(self, url: str, links: Sequence[Outlink]) -> list[Outlink]:
-        """The links that the fetcher keeps of a page: normalized, filtered, at most as many as configured."""
-        origin = self.links.origin(url)
-        kept: list[Outlink] = []
-        for link in links:
-            if len(kept) >= self.most_links:
-                break
-            target = self._accepted(url, link.to_url, origin)
-            if target is not None:
-                kept.append(Outlink(target, link.anchor, link.metadata))
-        return kept
-
-    def records(self, url: str, parse: Parse, now: int) -> PageOutput:
-        """The records of a page; `now` (ms) is the time that new records carry."""
+    def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageOutput:
+        """The records of a page of which the links `kept` stay; `now` (ms) is the time that new records carry."""
         data = parse.data
-        origin = self.links.origin(url)
-        crawl = [*self._signature(url, data, now), *self._metadata(url, data, now)]
-        crawl += self._refresh(url, data, origin, now)
-        kept, targets, adjusted = self._outlinks(url, data, origin, now)
-        crawl += targets
-        if adjusted is not None:
-            crawl.append((url, adjusted))
+        entries: list[Entry] = [*self._signature(url, data, now), *self._metadata(url, data, now)]
+        entries += self._refresh(url, data, now)
+        entries += self._linked(url, data, kept, now)
         if not parse.is_original:
-            crawl.append((url, _fetched(data, now)))
+            entries.append((url, _fetched(data, now)))
         data = ParseData(data.status, data.title, kept, data.content_meta, data.parse_meta)
-        return PageOutput(url, parse.text if self._stores_text else None, data, crawl)
+        return PageOutput(url, parse.text if self._stores_text else None, data, entries)
 
     def _signature(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
         digest = data.content_meta.first(SIGNATURE_KEY)
@@ -125,11 +134,11 @@ class OutputRules:
         if found:
             yield url, CrawlDatum(STATUS_PARSE_META, fetch_time=now, metadata=MapWritable(found))
 
-    def _refresh(self, url: str, data: ParseData, origin: str | None, now: int) -> Iterator[tuple[str, CrawlDatum]]:
+    def _refresh(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
         status = data.status
         if not (status.is_success and status.minor == SUCCESS_REDIRECT and status.args):
             return
-        target = self.links.accept(url, status.args[0] or "", origin, SCOPE_FETCHER)
+        target = self._links.accept(url, status.args[0] or "", self._links.origin(url), SCOPE_FETCHER)
         if target is None:
             return
         datum = CrawlDatum(STATUS_LINKED, fetch_time=now)
@@ -139,31 +148,28 @@ class OutputRules:
             datum.metadata = MapWritable([(Text(REPR_URL_KEY), Text(representative))])
         yield target, datum
 
-    def _outlinks(
-        self, url: str, data: ParseData, origin: str | None, now: int
-    ) -> tuple[list[Outlink], list[tuple[str, CrawlDatum]], CrawlDatum | None]:
-        """The links to keep, a record for each, and what the page itself gets from the scoring filters."""
-        kept: list[Outlink] = []
-        targets: list[tuple[str, CrawlDatum]] = []
-        most = min(self.most_links, len(data.outlinks))
-        for link in data.outlinks:
-            if len(kept) >= most:
-                break
-            target = link.to_url if self._filtered else self._accepted(url, link.to_url, origin)
-            if target is None:
-                continue
+    def _linked(self, url: str, data: ParseData, kept: Sequence[Outlink], now: int) -> list[Entry]:
+        """A record for each link, with what the scoring filters give it, and what they give the page itself."""
+        if isinstance(kept, OutlinkRun):
+            score = self._outlink_score(url, data, len(kept))
+            if score is not None:
+                return [Linked(kept, CrawlDatum(STATUS_LINKED, self._interval, score, fetch_time=now))]
+        targets = []
+        for link in kept:
             datum = CrawlDatum(STATUS_LINKED, self._interval, fetch_time=now)
             if link.metadata:
                 datum.metadata = link.metadata.copy()
-            self._initial_score(target, datum)
-            targets.append((target, datum))
-            kept.append(Outlink(target, link.anchor, link.metadata))
-        return kept, targets, self._distribute(url, data, targets)
+            self._initial_score(link.to_url, datum)
+            targets.append((link.to_url, datum))
+        adjusted = self._distribute(url, data, targets)
+        return [*targets, *([(url, adjusted)] if adjusted is not None else [])]
 
-    def _accepted(self, url: str, target: str, origin: str | None) -> str | None:
-        if len(target) > self._max_length:
+    def _outlink_score(self, url: str, data: ParseData, kept: int) -> float | None:
+        try:
+            return self._scoring.outlink_score(data, kept, len(data.outlinks))
+        except MinutchError as error:
+            log.warning("%s: links are scored one by one: %s", url, error)
             return None
-        return self.links.accept(url, target, origin)
 
     def _initial_score(self, url: str, datum: CrawlDatum) -> None:
         try:

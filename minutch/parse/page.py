@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,7 @@ from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.points import Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
+from minutch.records.links import Outlink
 from minutch.records.metadata import FETCH_STATUS_KEY, FETCH_TIME_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import MAJOR_NAMES
@@ -36,6 +37,9 @@ SKIPPED_NOT_FETCHED: Final = "skipped_not_fetched"
 SKIPPED_PARSE_FAILED: Final = "skipped_parse_failed"
 SKIPPED_TRUNCATED: Final = "skipped_truncated"
 SKIPPED_NO_PARSER: Final = "skipped_no_parser"
+
+Documents = list[tuple[str, Parse]]
+"""The documents of a page with their URLs."""
 
 
 @dataclass(slots=True)
@@ -68,13 +72,13 @@ class PageParser:
         self._signature = signature_from_conf(conf)
         self._scoring = ScoringFilters(conf)
         self._output = OutputRules(conf, self._scoring)
-        self._fetch_output = OutputRules(conf, self._scoring, filtered=True)
+        self._fetch_output = OutputRules(conf, self._scoring, filtered=False)
         self._skips_truncated = conf.get_boolean("parser.skip.truncated", True)
         self._deletes_failed = conf.get_boolean("parser.delete.failed.parse", False)
 
     def parse(self, content: Content, now: int) -> PageResult:
         """The page's records; `now` in ms is the time they carry. A page that is passed over has none."""
-        return self.records(content, self.read(content), now)
+        return self.finish([(content, self.read(content))], now)[0]
 
     def read(self, content: Content) -> ParseResult | str:
         """The first half of `parse`: what the parsers make of a page, or why it is passed over."""
@@ -88,23 +92,23 @@ class PageParser:
             log.warning("%s: %s", content.url, error)
             return SKIPPED_NO_PARSER
 
-    def prepare(self, results: Iterable[ParseResult | str]) -> None:
-        """Between the halves, for many pages at once: look at all their links together."""
-        parses = (parse for result in results if isinstance(result, ParseResult) for parse in result.values())
-        self._output.prepare(link for parse in parses for link in parse.data.outlinks[: self._output.most_links])
-
-    def records(self, content: Content, result: ParseResult | str, now: int) -> PageResult:
-        """The second half of `parse`: the records of what was read."""
-        if isinstance(result, str):
-            return PageResult([result], [])
-        return self._records(content, result, now)
+    def finish(self, pages: Sequence[tuple[Content, ParseResult | str]], now: int) -> list[PageResult]:
+        """The second half of `parse`, for many pages at once: the records of what was read."""
+        documents = [self._documents(content, result) for content, result in pages]
+        kept = self._kept(self._output, documents)
+        results = []
+        for (_, result), found in zip(pages, documents, strict=True):
+            outputs = [self._output.records(url, parse, next(kept), now) for url, parse in found]
+            outcomes = [MAJOR_NAMES[parse.data.status.major] for _, parse in found]
+            results.append(PageResult([result] if isinstance(result, str) else outcomes, outputs))
+        return results
 
     def fail(self, content: Content, reason: str, now: int) -> PageResult:
         """The records of a page whose parser died or ran out of time."""
         skipped = self._skip(content)
         if skipped:
             return PageResult([skipped], [])
-        return self._records(content, failed_result(content.url, reason), now)
+        return self.finish([(content, failed_result(content.url, reason))], now)[0]
 
     def read_fetched(self, content: Content) -> ParseResult | None:
         """First half for a page just fetched: what the parsers make of it; None if it is passed over."""
@@ -116,26 +120,40 @@ class PageParser:
             log.warning("%s: %s", content.url, error)
             return None
 
-    def prepare_fetched(self, results: Iterable[ParseResult | None]) -> None:
-        """Between the halves, for many pages at once: look at all their links together."""
-        parses = (parse for result in results if result is not None for parse in result.values())
-        most = self._fetch_output.most_links
-        self._fetch_output.prepare_links(link for parse in parses for link in parse.data.outlinks[:most])
+    def finish_fetched(self, pages: Sequence[tuple[Content, ParseResult | None, int]]) -> list[FetchedResult]:
+        """Second half, for many pages at once: the records of what was read, and when it was fetched (ms)."""
+        documents = [self._documents(content, result) for content, result, _ in pages]
+        kept = self._kept(self._fetch_output, documents)
+        return [
+            self._fetched(page, found, [next(kept) for _ in found])
+            for page, found in zip(pages, documents, strict=True)
+        ]
 
-    def fetched_records(self, content: Content, result: ParseResult | None, fetch_time: int) -> FetchedResult:
-        """Second half: the records of what was read; the page was fetched at `fetch_time`, in ms."""
+    def _fetched(
+        self, page: tuple[Content, ParseResult | None, int], found: Documents, kept: list[Sequence[Outlink]]
+    ) -> FetchedResult:
+        content, result, fetch_time = page
         if result is None:
             return FetchedResult(self._signature.calculate(content, ""), self._deletes_failed, [])
-        own, failed, outputs = None, False, []
-        for url, parse in result.items():
-            failed = failed or (self._deletes_failed and not parse.data.status.is_success)
-            parse = self._finish(url, content, parse)
+        failed = self._deletes_failed and not result.is_success
+        own, outputs = None, []
+        for (url, parse), links in zip(found, kept, strict=True):
             parse.data.content_meta.set(FETCH_TIME_KEY, str(fetch_time))
-            parse.data.outlinks = self._fetch_output.keep_links(url, parse.data.outlinks)
+            parse.data.outlinks = links
             if url == content.url:
                 own = bytes.fromhex(parse.data.content_meta.first(SIGNATURE_KEY) or "")
-            outputs.append(self._fetch_output.records(url, parse, fetch_time))
+            outputs.append(self._fetch_output.records(url, parse, links, fetch_time))
         return FetchedResult(own, failed, outputs)
+
+    def _documents(self, content: Content, result: ParseResult | str | None) -> Documents:
+        """The documents of a page, made ready."""
+        if not isinstance(result, ParseResult):
+            return []
+        return [(url, self._finish(url, content, parse)) for url, parse in result.items()]
+
+    def _kept(self, output: OutputRules, documents: Sequence[Documents]) -> Iterator[Sequence[Outlink]]:
+        """The links that are kept of each document, one after the other."""
+        return iter(output.keep([(url, parse.data.outlinks) for found in documents for url, parse in found]))
 
     def _skip(self, content: Content) -> str:
         """Why a page is not parsed; empty if it is."""
@@ -148,13 +166,6 @@ class PageParser:
         if code != STATUS_FETCH_SUCCESS:
             return SKIPPED_NOT_FETCHED
         return SKIPPED_TRUNCATED if self._skips_truncated and is_truncated(content) else ""
-
-    def _records(self, content: Content, result: ParseResult, now: int) -> PageResult:
-        outcomes, outputs = [], []
-        for url, parse in result.items():
-            outcomes.append(MAJOR_NAMES[parse.data.status.major])
-            outputs.append(self._output.records(url, self._finish(url, content, parse), now))
-        return PageResult(outcomes, outputs)
 
     def _finish(self, url: str, content: Content, parse: Parse) -> Parse:
         """Segment name, signature and score into the content metadata; a failed parse is emptied before."""

@@ -71,7 +71,7 @@ class PartWriters:
         for folder in self._folders:
             compressed = self._compressions[folder] == RECORD
             self._maps[folder, part].append_raw(key, _value(document, folder), compressed=compressed)
-        self._write_crawl(document, part)
+        self._crawl[part].append_records(document.crawl)
         return True
 
     def keep(self, document: PackedDocument) -> None:
@@ -82,11 +82,6 @@ class PartWriters:
 
     def _part_of(self, url: bytes) -> int:
         return partition(url, len(self._parts)) if len(self._parts) > 1 else 0
-
-    def _write_crawl(self, document: PackedDocument, part: int) -> None:
-        append, compressed = self._crawl[part].append_raw, self._compressions[CRAWL_PARSE] == RECORD
-        for key, value in document.crawl:
-            append(key, value, compressed=compressed)
 
     def finish(self) -> int:
         """Put the pages found inside others in their places; how many were left out because their URLs were there."""
@@ -107,7 +102,7 @@ class PartWriters:
                 for folder in self._folders:
                     compressed = self._compressions[folder] == RECORD
                     extras[folder, part].append_raw(url, _value(document, folder), compressed=compressed)
-                self._write_crawl(document, part)
+                self._crawl[part].append_records(document.crawl)
         for folder, part in self._maps:
             self._merge(folder, part)
         _remove(self._directory / _EXTRA)

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError
+from minutch.errors import ConfigError, PluginError
+from minutch.parse import verdicts
 from minutch.parse.outlinks import OutlinkRules
 from minutch.parse.signature import MD5Signature, TextProfileSignature, from_conf
 from minutch.parse.textlinks import text_outlinks
+from minutch.plugin.chains import URLFilters
 from minutch.records.content import Content
+from minutch.records.links import Outlink
+from minutch.records.outlinkrun import OutlinkRun
 from tests.support.pages import configuration
+from tests.urls.strategies import urls
 
 CONF = configuration()
+COMMON = [
+    "http://e.org/",
+    "http://e.org/a.gif",
+    "http://E.org/b/../c#d",
+    "https://e.org:443",
+    "mailto:x",
+    "http://h/%7e",
+]
+
+
+def run_of(links: list[Outlink]) -> OutlinkRun:
+    run = OutlinkRun.of(links)
+    assert run is not None
+    return run
+
+
+def check(pages: list[tuple[str, list[Outlink]]], most: int, longest: int) -> None:
+    """The links of pages are kept alike, all at once and one by one."""
+    found = OutlinkRules(CONF).keep([(url, run_of(links)) for url, links in pages], most, longest)
+    one_by_one = OutlinkRules(CONF)
+    assert [list(kept) for kept in found] == [one_by_one.keep_each(url, links, most, longest) for url, links in pages]
 
 
 @pytest.mark.parametrize(
@@ -49,13 +75,53 @@ class TestRules:
         assert rules.accept("http://e.org/", "http://e.org/a/../b#f", None) == "http://e.org/b"
 
     def test_all_at_once_is_the_same_as_one_by_one(self) -> None:
-        links = [f"http://h{i % 7}.org/d/{i}/../x{'?q=1' if i % 5 == 0 else ''}#f" for i in range(400)]
-        links += ["no url", "http://e.org/a b", "http://[bad/", "ftp://x.org/", "http://E.org:80/"]
-        at_once, one_by_one = OutlinkRules(CONF), OutlinkRules(CONF)
-        at_once.prepare(links)
-        assert [at_once.accept("f", link, None) for link in links] == [
-            one_by_one.accept("f", link, None) for link in links
-        ]
+        urls = [f"http://h{i % 7}.org/d/{i}/../x{'?q=1' if i % 5 == 0 else ''}#f" for i in range(400)]
+        urls += ["no url", "http://e.org/a b", "http://[bad/", "ftp://x.org/", "http://E.org:80/", "x" * 90, "", "e"]
+        links = [Outlink(url, f"to {url}") for url in urls]
+        pages = [("http://e.org/a%20b", links), ("e", links[:7]), ("f", []), ("http://E.org:80/", links[::-1])]
+        check(pages, 200, 80)
+        check(pages, 7, 80)
+
+    @given(
+        st.lists(
+            st.tuples(urls, st.lists(st.builds(Outlink, urls | st.sampled_from(COMMON), st.text("aé ", max_size=140)))),
+            max_size=5,
+        ),
+        st.integers(0, 4),
+        st.integers(0, 60),
+    )
+    @settings(max_examples=60)
+    def test_any_links_at_once(self, pages: list[tuple[str, list[Outlink]]], most: int, longest: int) -> None:
+        check(pages, most, longest)
+
+    def test_urls_that_are_not_utf_8(self) -> None:
+        odd = [Outlink("http://e.org/\udcff"), Outlink("http://e.org/\udc80.gif"), Outlink("http://e.org/b")]
+        check([("http://e.org/", odd), ("http://e.org/\udcff", odd)], 9, 60)
+
+    def test_what_grows_and_what_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(verdicts, "_REMEMBERED", 16)
+        monkeypatch.setattr(verdicts, "_ROOM", 16)
+        links = [Outlink("http://e.org/" + "\u65e5 " * 40 + str(number)) for number in range(50)]
+        for _ in range(3):
+            check([("http://e.org/", links)] * 3, 100, 4096)
+
+    def test_one_page_after_the_other_is_remembered(self) -> None:
+        rules = OutlinkRules(CONF)
+        for _ in range(2):
+            kept = rules.keep([("http://e.org/", run_of([Outlink("http://e.org/a/../b#f", "x")]))], 9, 99)
+            assert kept == [[Outlink("http://e.org/b", "x")]]
+
+    def test_rules_about_two_urls(self) -> None:
+        rules = OutlinkRules(configuration(**{"db.ignore.external.links": "true"}))
+        run = run_of([Outlink("http://e.org/a"), Outlink("http://f.org/a")])
+        assert rules.keep([("http://e.org/", run)], 9, 99) == [[Outlink("http://e.org/a")]]
+
+    def test_a_plugin_that_fails_on_columns(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object) -> None:
+            raise PluginError("no")
+
+        monkeypatch.setattr(URLFilters, "filter_column", fail)
+        check([("http://e.org/", [Outlink("http://e.org/a"), Outlink("http://e.org/a.gif")])], 9, 99)
 
     def test_a_place_that_is_no_url(self) -> None:
         rules = OutlinkRules(configuration(**{"db.ignore.external.links": "true"}))

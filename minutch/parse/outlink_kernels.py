@@ -1,0 +1,212 @@
+"""Kernels over the links of many pages: which are kept, by a table of verdicts, and the records that they become.
+
+    verdicts   URL i                       arena[urls[i, 0] :][: urls[i, 1]], its hash in hashes[i]
+               what it is stored as        arena[outs[i, 0] :][: outs[i, 1]]; for a size REJECTED or PENDING
+               state                       number of URLs | bytes of the arena that are used
+               slots                       open addressing by hash: i + 1, or 0
+    pages      start of the run in `data` | links in it | start and size of the page's own URL in `selves`
+
+Links are runs of serialized Outlinks (minutch.records.outlinkrun), URLs UTF-8.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from minutch.formats.columns_kernels import put_int, put_vint, vint_at, vint_size
+from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, load64, string_at
+
+REJECTED: Final = -1
+PENDING: Final = -2
+RECORD_HEAD: Final = 8
+"""Bytes before a record's key: its length and the key's."""
+
+_INLINE: Final = 12
+_VINT: Final = 5
+"""Bytes that a VInt may have."""
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT: Final = np.uint64(32)
+_BYTE: Final = np.uint64(8)
+
+
+@inlined
+def _address(buf: Array, at: Int) -> Int:
+    """The address of a byte of an array."""
+    return np.int64(buf.ctypes.data) + at
+
+
+@kernel
+def _hash(buf: Array, at: Int, size: Int) -> Int:
+    """A hash of 64 bits."""
+    address = _address(buf, at)
+    value = np.uint64(size)
+    for i in range(0, size - 7, 8):
+        value = (value ^ load64(address + i)) * _MULTIPLIER
+        value ^= value >> _SHIFT
+    rest = np.uint64(0)
+    for i in range(size & ~7, size):
+        rest = (rest << _BYTE) | np.uint64(buf[at + i])
+    value = (value ^ rest) * _MULTIPLIER
+    return value ^ (value >> _SHIFT)
+
+
+@kernel
+def _equal(a: Array, at: Int, b: Array, bt: Int, size: Int) -> Bool:
+    """Whether two strings of one size are equal."""
+    first, second = _address(a, at), _address(b, bt)
+    for i in range(0, size - 7, 8):
+        if load64(first + i) != load64(second + i):
+            return False
+    same = True
+    for i in range(size & ~7, size):
+        same &= a[at + i] == b[bt + i]
+    return same
+
+
+@kernel
+def _verdict(
+    data: Array, at: Int, size: Int, slots: Array, hashes: Array, urls: Array, outs: Array, arena: Array, state: Array
+) -> Int:
+    """The number of a URL in the table, where it is put as PENDING if it is new."""
+    code = _hash(data, at, size)
+    mask = len(slots) - 1
+    slot = np.int64(code) & mask
+    while slots[slot]:
+        i = slots[slot] - 1
+        if hashes[i] == code and urls[i, 1] == size and _equal(arena, urls[i, 0], data, at, size):
+            return i
+        slot = (slot + 1) & mask
+    i, used = state[0], state[1]
+    copy_bytes(_address(arena, used), _address(data, at), size)
+    hashes[i] = code
+    urls[i, 0], urls[i, 1] = used, size
+    outs[i, 1] = PENDING
+    slots[slot] = i + 1
+    state[0], state[1] = i + 1, used + size
+    return i
+
+
+@kernel
+def _is_longer(data: Array, at: Int, size: Int, longest: Int) -> Bool:
+    """Whether a string has more characters than `longest`."""
+    if size <= longest:
+        return False
+    characters = 0
+    for i in range(at, at + size):
+        characters += (data[i] & 0xC0) != 0x80
+    return characters > longest
+
+
+@kernel
+def keep_links(
+    data: Array,
+    pages: Array,
+    selves: Array,
+    most: Int,
+    longest: Int,
+    slots: Array,
+    hashes: Array,
+    urls: Array,
+    outs: Array,
+    arena: Array,
+    state: Array,
+    kept: Array,
+    counts: Array,
+    ends: Array,
+) -> Int:
+    """Write the links that are kept of each page to `kept`, their number to `counts`, where they end to `ends`.
+
+    Returns how many verdicts are pending (links without one count as kept but are not written), or -1 if `kept` has too
+    little room. `arena` and the table have room for all.
+    """
+    size = len(data)
+    to = pending = 0
+    for page in range(len(pages)):
+        at, own, own_size = pages[page, 0], pages[page, 2], pages[page, 3]
+        number = 0
+        for _ in range(pages[page, 1]):
+            if number >= most:
+                break
+            length, start = vint_at(data, at, size)
+            rest = start + length
+            anchor_length, anchor = vint_at(data, rest, size)
+            at = anchor + anchor_length + 1
+            if length == own_size and _equal(data, start, selves, own, length):
+                continue
+            if _is_longer(data, start, length, longest):
+                continue
+            i = _verdict(data, start, length, slots, hashes, urls, outs, arena, state)
+            stored = outs[i, 1]
+            if stored == REJECTED:
+                continue
+            number += 1
+            if stored == PENDING:
+                pending += 1
+                continue
+            if to + stored + at - rest + _VINT > len(kept):
+                return -1
+            to = put_vint(kept, to, stored)
+            copy_bytes(_address(kept, to), _address(arena, outs[i, 0]), stored)
+            copy_bytes(_address(kept, to + stored), _address(data, rest), at - rest)
+            to += stored + at - rest
+        counts[page] = number
+        ends[page] = to
+    return pending
+
+
+@kernel
+def view_urls(arena: Array, urls: Array, first: Int, views: Array) -> None:
+    """Views (see `columns_arrow`) of the URLs from number `first` on, as strings of one buffer, the arena."""
+    for row in range(len(views)):
+        start, size = urls[first + row, 0], urls[first + row, 1]
+        views[row] = 0
+        views[row, 0] = size
+        if size <= _INLINE:
+            copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(arena, start), size)
+        else:
+            copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(arena, start), 4)
+            views[row, 3] = start
+
+
+@kernel
+def settle(
+    views: Array, addresses: Array, rejected: Array, first: Int, urls: Array, outs: Array, arena: Array, state: Array
+) -> None:
+    """Note what the URLs from number `first` on are stored as: the strings of a column. `arena` has room for them."""
+    used = state[1]
+    for row in range(len(views)):
+        i = first + row
+        if rejected[row]:
+            outs[i, 1] = REJECTED
+            continue
+        size = np.int64(views[row, 0])
+        copy_bytes(_address(arena, used), string_at(views, addresses, row), size)
+        outs[i, 1] = size
+        if size == urls[i, 1] and _equal(arena, used, arena, urls[i, 0], size):
+            outs[i, 0] = urls[i, 0]
+        else:
+            outs[i, 0] = used
+            used += size
+    state[1] = used
+
+
+@kernel
+def linked_records(data: Array, count: Int, value: Array, out: Array) -> Int:
+    """A record of a SequenceFile for each link of a run, its URL for a key, all with one value; the bytes written."""
+    at = to = 0
+    size = len(data)
+    for _ in range(count):
+        length, start = vint_at(data, at, size)
+        key_size = vint_size(length) + length
+        put_int(out, to, key_size + len(value))
+        put_int(out, to + 4, key_size)
+        to += RECORD_HEAD
+        copy_bytes(_address(out, to), _address(data, at), key_size)
+        to += key_size
+        copy_bytes(_address(out, to), _address(value, 0), len(value))
+        to += len(value)
+        length, anchor = vint_at(data, start + length, size)
+        at = anchor + length + 1
+    return to
