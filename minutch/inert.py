@@ -40,7 +40,6 @@ INERT: frozenset[str] = frozenset(
         "htmlunit.enable.javascript",
         "htmlunit.javascript.timeout",
         "http.agent.host",
-        "http.connection.pool.okhttp",
         "http.proxy.realm",
         "index.arbitrary.all.fields.access.0",
         "index.arbitrary.className.0",

@@ -47,6 +47,7 @@ from .headers import SpellCheckedMetadata, put_line, unfold
 from .loginform import Sessions
 from .names import Names, make_names
 from .settings import HttpSettings
+from .tls import java_name
 
 log = logging.getLogger(__name__)
 
@@ -204,11 +205,11 @@ class HttpBase(Protocol):
         headers = self.request_headers(url, datum)
         request = self._request("GET", url, target, headers, limit)
         metadata = SpellCheckedMetadata()
-        if self.settings.store_request:
-            metadata.add(REQUEST_KEY, self._request_text(target, headers))
         metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
         response = await self._send(request, url)
         try:
+            if self.settings.store_request:
+                metadata.add(REQUEST_KEY, self._request_text(target, headers, response))
             return await self._read(response, metadata, limit)
         finally:
             await response.aclose()
@@ -265,8 +266,10 @@ class HttpBase(Protocol):
         request = self._request(method, url, url.file or "/", headers, self.settings.content_limit, content)
         return await self.transport.handle_async_request(request)
 
-    def _request_text(self, target: str, headers: list[tuple[bytes, bytes]]) -> str:
+    def _request_text(self, target: str, headers: list[tuple[bytes, bytes]], response: httpx.Response) -> str:
         version = "1.0" if self.settings.http_version == "1.0" else "1.1"
+        if response.extensions.get("http_version") == b"HTTP/2":
+            version = "2"
         lines = [f"{name.decode()}: {value.decode()}\r\n" for name, value in headers]
         return f"GET {target} HTTP/{version}\r\n{''.join(lines)}\r\n"
 
@@ -389,8 +392,8 @@ def _put_versions(metadata: Metadata, response: httpx.Response) -> None:
     versions = ["h2" if version == "http/2" else version]
     tls = response.extensions.get("tls")
     if tls is not None:
-        versions.append(tls[0])
-        metadata.set(CIPHER_SUITES_KEY, tls[1])
+        versions.append(tls[0].removesuffix(".0"))
+        metadata.set(CIPHER_SUITES_KEY, java_name(tls[1]))
         metadata.set(TLS_VERDICT_KEY, "verified" if tls[2] else "not checked")
     metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
 

@@ -7,12 +7,15 @@ is reached, which ends the transfer (error 23) without losing what came before.
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pycurl
+
+from .tls import TlsSettings
 
 MAX_HEAD_BYTES: Final = 256 * 1024
 """Bytes of all header lines of one answer, interim (1xx) ones included."""
@@ -33,14 +36,29 @@ class CurlSettings:
     http_version: str = "1.1"
     dns_cache_seconds: int = 600
     record_tls: bool = False
-    tls_ciphers: str = ""
+    tls: TlsSettings = field(default_factory=TlsSettings)
     max_connections: int = 1000
+    max_idle_seconds: int = 118
 
 
 _VERSIONS: Final = {
     "1.0": pycurl.CURL_HTTP_VERSION_1_0,
     "1.1": pycurl.CURL_HTTP_VERSION_1_1,
     "2": pycurl.CURL_HTTP_VERSION_2TLS,
+}
+
+
+_OLDEST: Final = {
+    ssl.TLSVersion.TLSv1: pycurl.SSLVERSION_TLSv1_0,
+    ssl.TLSVersion.TLSv1_1: pycurl.SSLVERSION_TLSv1_1,
+    ssl.TLSVersion.TLSv1_2: pycurl.SSLVERSION_TLSv1_2,
+    ssl.TLSVersion.TLSv1_3: pycurl.SSLVERSION_TLSv1_3,
+}
+_NEWEST: Final = {
+    ssl.TLSVersion.TLSv1: pycurl.SSLVERSION_MAX_TLSv1_0,
+    ssl.TLSVersion.TLSv1_1: pycurl.SSLVERSION_MAX_TLSv1_1,
+    ssl.TLSVersion.TLSv1_2: pycurl.SSLVERSION_MAX_TLSv1_2,
+    ssl.TLSVersion.TLSv1_3: pycurl.SSLVERSION_MAX_TLSv1_3,
 }
 
 
@@ -83,6 +101,7 @@ class CurlSlot:
             (pycurl.PROXY, ""),
             (pycurl.CONNECTTIMEOUT_MS, settings.connect_timeout),
             (pycurl.DNS_CACHE_TIMEOUT, settings.dns_cache_seconds),
+            (pycurl.MAXAGE_CONN, settings.max_idle_seconds),
             (pycurl.HTTP_VERSION, _VERSIONS[settings.http_version]),
             (pycurl.SSL_VERIFYPEER, int(settings.verify)),
             (pycurl.SSL_VERIFYHOST, 2 if settings.verify else 0),
@@ -93,11 +112,18 @@ class CurlSlot:
             handle.setopt(option, value)
         if settings.ca_file:
             handle.setopt(pycurl.CAINFO, settings.ca_file)
-        if settings.tls_ciphers:
-            handle.setopt(pycurl.SSL_CIPHER_LIST, settings.tls_ciphers)
+        self._set_up_tls(settings.tls)
         if settings.record_tls:
             handle.setopt(pycurl.VERBOSE, 1)
             handle.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
+
+    def _set_up_tls(self, tls: TlsSettings) -> None:
+        if tls.oldest is not None and tls.newest is not None:
+            self.handle.setopt(pycurl.SSLVERSION, _OLDEST[tls.oldest] | _NEWEST[tls.newest])
+        if tls.cipher_list:
+            self.handle.setopt(pycurl.SSL_CIPHER_LIST, tls.cipher_list)
+        if tls.ciphers13:
+            self.handle.setopt(pycurl.TLS13_CIPHERS, ":".join(tls.ciphers13))
 
     def set(self, option: int, value: object) -> None:
         """Set an option that may differ between transfers, if it does."""

@@ -19,6 +19,7 @@ from minutch.urls.parts import Url
 
 from .curlslot import CurlSettings
 from .names import NameSettings
+from .tls import TlsSettings
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +114,9 @@ class HttpSettings:
     proxy: ProxySettings = ProxySettings()
     transport: str = "curl"
     names: NameSettings = field(default_factory=NameSettings)
-    tls_ciphers: str = ""
+    tls: TlsSettings = field(default_factory=TlsSettings)
+    pool: tuple[int, int] | None = None
+    """Idle connections that are kept at most, and for how many seconds; None: the transport's own choice."""
     ca_file: str = ""
     suppressed: frozenset[str] = frozenset()
     """Java names of exceptions that are logged without a traceback."""
@@ -150,7 +153,8 @@ class HttpSettings:
             proxy=ProxySettings.from_conf(conf),
             transport=conf.get("http.transport", "curl").strip() or "curl",
             names=NameSettings.from_conf(conf),
-            tls_ciphers=":".join(conf.get_trimmed_strings("http.tls.supported.cipher.suites")),
+            tls=TlsSettings.from_conf(conf),
+            pool=_pool(conf),
             ca_file=conf.get("http.tls.ca.file", "").strip() or _bundled_authorities(),
             suppressed=frozenset(conf.get_trimmed_strings("http.log.exceptions.suppress.stack")),
         )
@@ -166,6 +170,7 @@ class HttpSettings:
 
     def curl(self) -> CurlSettings:
         """The part that the transport needs."""
+        pool = {} if self.pool is None else {"max_connections": self.pool[0], "max_idle_seconds": self.pool[1]}
         return CurlSettings(
             connect_timeout=self.timeout,
             read_timeout=self.timeout,
@@ -174,9 +179,24 @@ class HttpSettings:
             http_version=self.http_version,
             dns_cache_seconds=round(self.names.lifetimes.longest),
             record_tls=self.store_versions,
-            tls_ciphers=self.tls_ciphers,
+            tls=self.tls,
             ca_file=self.ca_file,
+            **pool,
         )
+
+
+def _pool(conf: Configuration) -> tuple[int, int] | None:
+    """http.connection.pool.okhttp: pools, connections in each, seconds. One pool here, as large as all of them."""
+    given = conf.get_trimmed_strings("http.connection.pool.okhttp")
+    if not given:
+        return None
+    if len(given) != 3 or not all(part.isdecimal() and int(part) for part in given):
+        log.warning(
+            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: left out", ",".join(given)
+        )
+        return None
+    pools, size, seconds = map(int, given)
+    return pools * size, seconds
 
 
 def _bundled_authorities() -> str:

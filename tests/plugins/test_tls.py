@@ -1,0 +1,248 @@
+"""TLS versions and suites by Java's names, HTTP/2, and the pool of connections."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.plugin.points import ProtocolOutput
+from minutch.records.crawldatum import CrawlDatum
+from plugins.lib_http.settings import HttpSettings
+from plugins.lib_http.tls import TlsSettings, java_name, openssl_name
+from plugins.protocol_http.http import Http
+from tests.support.h2server import H2Server
+from tests.support.misbehaving import MisbehavingServer
+from tests.support.segments import conf_for
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[trustme.CA, Path]:
+    ca = trustme.CA()
+    path = tmp_path_factory.mktemp("ca") / "ca.pem"
+    ca.cert_pem.write_to_path(str(path))
+    return ca, path
+
+
+def server_side(ca: trustme.CA, **attributes: object) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("localhost").configure_cert(context)
+    for name, value in attributes.items():
+        setattr(context, name, value)
+    return context
+
+
+async def fetch(url: str, ca: Path, **values: str) -> ProtocolOutput:
+    protocol = Http(conf_for(store__protocol__versions="true", http__tls__ca__file=str(ca), **values), {})
+    try:
+        return await protocol.get_protocol_output(url, CrawlDatum())
+    finally:
+        await protocol.close()
+
+
+def versions(output: ProtocolOutput) -> tuple[str, str]:
+    assert output.content is not None, str(output.status)
+    metadata = output.content.metadata
+    return metadata["_protocol_versions_"][0], metadata["_cipher_suites_"][0]
+
+
+# -- names -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("java", "openssl"),
+    [
+        ("TLS_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"),
+        ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+        ("TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384", "ECDHE-RSA-AES256-SHA384"),
+        ("TLS_RSA_WITH_AES_128_CBC_SHA", "AES128-SHA"),
+        ("TLS_DHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "DHE-RSA-CHACHA20-POLY1305"),
+        ("TLS_RSA_WITH_3DES_EDE_CBC_SHA", "DES-CBC3-SHA"),
+        ("TLS_DH_anon_WITH_AES_128_CBC_SHA", "ADH-AES128-SHA"),
+        ("TLS_ECDHE_ECDSA_WITH_AES_128_CCM_8", "ECDHE-ECDSA-AES128-CCM8"),
+    ],
+)
+def test_names_of_suites(java: str, openssl: str) -> None:
+    assert openssl_name(java) == openssl
+    assert java_name(openssl) == java
+
+
+def test_older_and_foreign_names() -> None:
+    assert openssl_name("SSL_RSA_WITH_RC4_128_MD5") == "RC4-MD5"
+    assert openssl_name("ECDHE-RSA-AES128-SHA") == "ECDHE-RSA-AES128-SHA"
+    assert java_name("PSK-AES128-CBC-SHA") == "PSK-AES128-CBC-SHA"
+
+
+def test_every_name_of_this_openssl_is_read_back() -> None:
+    context = ssl.create_default_context()
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    names = [str(cipher["name"]) for cipher in context.get_ciphers()]
+    assert [openssl_name(java_name(name)) for name in names] == names
+    assert sum(java_name(name).startswith("TLS_") for name in names) > 30
+
+
+# -- settings --------------------------------------------------------------------------------------------------
+
+
+def settings(protocols: str = "", suites: str = "") -> TlsSettings:
+    values = {"http.tls.supported.protocols": protocols, "http.tls.supported.cipher.suites": suites}
+    return TlsSettings.from_conf(Configuration().with_values({k: v for k, v in values.items() if v}))
+
+
+V1, V2, V3 = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+
+
+@pytest.mark.parametrize(
+    ("protocols", "suites", "oldest", "newest", "cipher_list", "ciphers13"),
+    [
+        ("", "", None, None, "", ()),
+        ("TLSv1.3", "", V3, V3, "", ()),
+        ("TLSv1.2,TLSv1.3,SSLv3", "", V2, V3, "", ()),
+        ("TLSv1,TLSv1.2", "", V1, V2, "DEFAULT:@SECLEVEL=0", ()),
+        ("", "TLS_AES_128_GCM_SHA256", V3, V3, "", ("TLS_AES_128_GCM_SHA256",)),
+        ("", "TLS_RSA_WITH_AES_128_CBC_SHA,TLS_EMPTY_RENEGOTIATION_INFO_SCSV", V2, V2, "AES128-SHA", ()),
+        ("TLSv1", "TLS_RSA_WITH_AES_128_CBC_SHA", V1, V1, "AES128-SHA:@SECLEVEL=0", ()),
+    ],
+)
+def test_settings(
+    protocols: str,
+    suites: str,
+    oldest: ssl.TLSVersion | None,
+    newest: ssl.TLSVersion | None,
+    cipher_list: str,
+    ciphers13: tuple[str, ...],
+) -> None:
+    found = settings(protocols, suites)
+    assert (found.oldest, found.newest, found.cipher_list, found.ciphers13) == (oldest, newest, cipher_list, ciphers13)
+
+
+def test_settings_that_leave_nothing() -> None:
+    with pytest.raises(ConfigError, match=r"expected some of .*TLSv1\.3, found SSLv3"):
+        settings("SSLv3")
+    with pytest.raises(ConfigError, match="none is of a version"):
+        settings("TLSv1.3", "TLS_RSA_WITH_AES_128_CBC_SHA")
+
+
+# -- on the wire -----------------------------------------------------------------------------------------------
+
+SUITE = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+
+
+@pytest.mark.parametrize("transport", ["curl", "httpx"])
+async def test_versions_and_suites_that_are_offered(authority: tuple[trustme.CA, Path], transport: str) -> None:
+    ca, path = authority
+    with MisbehavingServer(tls=server_side(ca)) as server:
+        url = server.url("ok", "localhost")
+        only = {"http__transport": transport}
+        old = await fetch(url, path, http__tls__supported__protocols="TLSv1.2", **only)
+        chosen = await fetch(url, path, http__tls__supported__cipher__suites=SUITE, **only)
+        new = await fetch(url, path, http__tls__supported__protocols="TLSv1.3", **only)
+    assert all(output.status.is_success for output in (old, chosen, new)), str(old.status)
+    if transport == "curl":
+        assert versions(old)[0] == "http/1.1,TLSv1.2"
+        assert versions(chosen) == ("http/1.1,TLSv1.2", SUITE)
+        assert versions(new)[0] == "http/1.1,TLSv1.3"
+
+
+@pytest.mark.parametrize("transport", ["curl", "httpx"])
+async def test_a_version_that_is_not_offered_is_not_spoken(authority: tuple[trustme.CA, Path], transport: str) -> None:
+    ca, path = authority
+    with MisbehavingServer(tls=server_side(ca, maximum_version=V2)) as server:
+        output = await fetch(
+            server.url("ok", "localhost"), path, http__tls__supported__protocols="TLSv1.3", http__transport=transport
+        )
+    assert output.content is None
+
+
+async def test_old_versions_are_spoken_if_asked_for(authority: tuple[trustme.CA, Path]) -> None:
+    ca, path = authority
+    context = server_side(ca)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning):
+        context.minimum_version = context.maximum_version = V1
+    with MisbehavingServer(tls=context) as server:
+        refused = await fetch(server.url("ok", "localhost"), path)
+        taken = await fetch(server.url("ok", "localhost"), path, http__tls__supported__protocols="TLSv1")
+    assert refused.content is None
+    assert versions(taken)[0] == "http/1.1,TLSv1"
+
+
+# -- HTTP/2 ----------------------------------------------------------------------------------------------------
+
+
+async def test_http2(authority: tuple[trustme.CA, Path]) -> None:
+    ca, path = authority
+    with H2Server(server_side(ca), b"<p>" + b"x" * 5000) as server:
+        conf = {"http.useHttp2": "true", "store.http.headers": "true", "store.http.request": "true"}
+        more = {name.replace(".", "__"): value for name, value in conf.items()}
+        output = await fetch(server.url("a?b"), path, **more)
+    assert output.status.is_success and output.status.last_modified == 1_735_726_830_000
+    assert output.content is not None
+    metadata = output.content.metadata
+    assert output.content.content == server.body and output.content.content_type == "text/html"
+    assert metadata["_protocol_versions_"] == ["h2,TLSv1.3"]
+    assert metadata["_response.headers_"][0].startswith("HTTP/2 200")
+    assert metadata["_request_"][0].startswith("GET /a?b HTTP/2\r\nHost: localhost:")
+    assert server.requests == {"/a?b": 1}
+
+
+async def test_http2_limits_and_connections(authority: tuple[trustme.CA, Path]) -> None:
+    ca, path = authority
+    with H2Server(server_side(ca), b"y" * 12_000) as server:
+        conf = conf_for(http__useHttp2="true", http__tls__ca__file=str(path), http__content__limit="1000")
+        protocol = Http(conf, {})
+        try:
+            first = await protocol.get_protocol_output(server.url("first"), CrawlDatum())
+            others = await asyncio.gather(
+                *(protocol.get_protocol_output(server.url(str(n)), CrawlDatum()) for n in range(5))
+            )
+        finally:
+            await protocol.close()
+    for output in (first, *others):
+        assert output.content is not None
+        assert output.content.content == b"y" * 1000
+        assert output.content.metadata["http.content.truncated"] == ["true"]
+    assert len(server.requests) == 6
+
+
+async def test_http2_gives_way_to_what_the_server_speaks(authority: tuple[trustme.CA, Path]) -> None:
+    ca, path = authority
+    context = server_side(ca)
+    context.set_alpn_protocols(["http/1.1"])
+    with MisbehavingServer(tls=context) as server:
+        output = await fetch(server.url("ok", "localhost"), path, http__useHttp2="true", store__http__request="true")
+    with MisbehavingServer() as server:
+        plain = await fetch(server.url("ok"), path, http__useHttp2="true")
+    assert versions(output)[0].startswith("http/1.1,")
+    assert output.content is not None
+    assert output.content.metadata["_request_"][0].startswith("GET /ok HTTP/1.1\r\n")
+    assert plain.status.is_success
+
+
+async def test_without_the_property_nobody_offers_http2(authority: tuple[trustme.CA, Path]) -> None:
+    ca, path = authority
+    context = server_side(ca)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with MisbehavingServer(tls=context) as server:
+        output = await fetch(server.url("ok", "localhost"), path)
+    assert versions(output)[0].startswith("http/1.1,")
+
+
+# -- connections -----------------------------------------------------------------------------------------------
+
+
+def test_the_pool_of_connections(caplog: pytest.LogCaptureFixture) -> None:
+    def curl(pool: str) -> tuple[int, int]:
+        made = HttpSettings.from_conf(conf_for(http__connection__pool__okhttp=pool)).curl()
+        return made.max_connections, made.max_idle_seconds
+
+    assert curl("") == (1000, 118)
+    assert curl("4, 50, 300") == (200, 300)
+    for bad in ("4,50", "0,1,1", "a,b,c"):
+        assert curl(bad) == (1000, 118)
+        assert f"expected pools, size and seconds, found {bad}" in caplog.text

@@ -1,0 +1,65 @@
+"""A web server on loopback that speaks HTTP/2 over TLS, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import h2.config
+import h2.connection
+import h2.events
+
+
+@dataclass
+class H2Server:
+    """Answers each path with a page of `body` bytes that names it."""
+
+    tls: ssl.SSLContext
+    body: bytes = b"page"
+    requests: Counter[str] = field(default_factory=Counter)
+    connections: int = 0
+
+    def __enter__(self) -> Self:
+        self.tls.set_alpn_protocols(["h2"])
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def url(self, path: str) -> str:
+        return f"https://localhost:{self.port}/{path}"
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._socket.accept()
+                self.connections += 1
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with contextlib.suppress(OSError), self.tls.wrap_socket(client, server_side=True) as connection:
+            state = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+            state.initiate_connection()
+            connection.sendall(state.data_to_send())
+            while data := connection.recv(65_536):
+                for event in state.receive_data(data):
+                    if isinstance(event, h2.events.RequestReceived):
+                        self._answer(state, event)
+                connection.sendall(state.data_to_send())
+
+    def _answer(self, state: h2.connection.H2Connection, event: h2.events.RequestReceived) -> None:
+        headers = {bytes(name).decode(): bytes(value).decode() for name, value in event.headers or ()}
+        self.requests[headers[":path"]] += 1
+        lines = [(":status", "200"), ("content-type", "text/html"), ("last-modified", "Wed, 01 Jan 2025 10:20:30 GMT")]
+        state.send_headers(event.stream_id, lines)
+        state.send_data(event.stream_id, self.body, end_stream=True)
