@@ -19,6 +19,9 @@ TEXT_PLAIN = "text/plain"
 XML = "application/xml"
 ZIP = "application/zip"
 
+_REACH = 2048
+"""Bytes after the last offset at which a match of a regular expression may begin that it may extend over."""
+
 Test = Callable[[bytes], bool]
 """A question about the first bytes of a page."""
 
@@ -29,15 +32,18 @@ _NAME = re.compile(
     r"\s*([^\x00-\x20\x7f()<>@,;:\\\"/\[\]?=]+)\s*/\s*([^\x00-\x20\x7f()<>@,;:\\\"/\[\]?=]+)\s*(?:$|;.*)", re.DOTALL
 )
 
+Need = tuple[int, frozenset[int]]
+"""An offset, and the bytes of which one must stand there."""
+
 
 @dataclass(slots=True)
 class Magic:
-    """The bytes at the start of files of one type; `first` holds the possible first bytes, None for any."""
+    """The bytes at the start of files of one type; `needs`, if known, tells most other files by one byte."""
 
     priority: int
     name: str
     test: Test
-    first: frozenset[int] | None = None
+    needs: Need | None = None
 
 
 @dataclass
@@ -54,14 +60,23 @@ class TypeRegistry:
     """Namespace and local name of a root element (either may be empty) → type."""
     interpreted: set[str] = field(default_factory=set)
     magics: list[Magic] = field(default_factory=list)
-    _by_first: tuple[tuple[Magic, ...], ...] = ()
+    _unbound: list[int] = field(default_factory=list)
+    _bound: list[tuple[int, list[list[int]]]] = field(default_factory=list)
+    """Numbers of magic rules: those without a needed byte; by its offset and value, the others."""
 
     def prepare(self) -> TypeRegistry:
-        """Sort the magic rules by priority (the order within one stays) and by first byte."""
+        """Sort the magic rules by priority (the order within one stays), and by the byte that they need."""
         self.magics.sort(key=lambda magic: -magic.priority)
-        self._by_first = tuple(
-            tuple(magic for magic in self.magics if magic.first is None or byte in magic.first) for byte in range(256)
-        )
+        bound: dict[int, list[list[int]]] = {}
+        for number, magic in enumerate(self.magics):
+            if magic.needs is None:
+                self._unbound.append(number)
+                continue
+            at, values = magic.needs
+            numbers = bound.setdefault(at, [[] for _ in range(256)])
+            for value in values:
+                numbers[value].append(number)
+        self._bound = list(bound.items())
         return self
 
     def canonical(self, name: str) -> str | None:
@@ -114,15 +129,26 @@ class TypeRegistry:
 
     def by_magic(self, data: bytes) -> list[str]:
         """The types whose magic holds, of the highest priority that any has; empty if none."""
+        numbers = self._unbound.copy()
+        for at, by_value in self._bound:
+            if at < len(data):
+                numbers += by_value[data[at]]
+        numbers.sort()
         found: list[str] = []
         priority = -1
-        for magic in self._by_first[data[0]]:
+        for number in numbers:
+            magic = self.magics[number]
             if magic.priority < priority:
                 break
             if magic.name not in found and magic.test(data):
                 found.append(magic.name)
                 priority = magic.priority
         return found
+
+
+def type_name(text: str) -> str:
+    """A type as Tika prints it: a blank before each parameter."""
+    return "; ".join(part.strip() for part in text.split(";"))
 
 
 def read_rules(text: str, path: str) -> TypeRegistry:
@@ -154,14 +180,14 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _add_type(registry: TypeRegistry, words: Sequence[str]) -> None:
-    name = words[0]
+    name = type_name(words[0])
     if "/" not in name:
         raise ValueError("a line begins with a type")
     registry.names.add(name)
     for word in words[1:]:
         mark, value = word[0], word[1:]
         if mark == "<":
-            registry.parents[name] = value
+            registry.parents[name] = type_name(value)
         elif mark == "=":
             registry.aliases[value] = name
         elif mark == ".":
@@ -179,13 +205,13 @@ def _add_type(registry: TypeRegistry, words: Sequence[str]) -> None:
 
 def _add_magic(registry: TypeRegistry, words: Sequence[str]) -> None:
     priority, name, *rules = words
+    name = type_name(name)
     for rule in rules:
-        tests, firsts = zip(*(_part(part) for part in re.split(r"(?<!\\)&", rule)), strict=True)
-        known = [first for first in firsts if first is not None]
-        registry.magics.append(Magic(int(priority), name, all_of(tests), known[0] if known else None))
+        tests, needs = zip(*(_part(part) for part in re.split(r"(?<!\\)&", rule)), strict=True)
+        registry.magics.append(Magic(int(priority), name, all_of(tests), min(filter(None, needs), default=None)))
 
 
-def _part(text: str) -> tuple[Test, frozenset[int] | None]:
+def _part(text: str) -> tuple[Test, Need | None]:
     match = _PART.fullmatch(text)
     if not match:
         raise ValueError(f"no bytes in {text!r}")
@@ -195,7 +221,9 @@ def _part(text: str) -> tuple[Test, frozenset[int] | None]:
         flags = re.IGNORECASE if match[1] else re.NOFLAG
         return regex_test(match[4][1:].encode("latin-1"), start, end, flags=flags), None
     pattern = _unescape(match[4])
-    return bytes_test(pattern, start, end, ignore_case=bool(match[1])), first_bytes(pattern, end, bool(match[1]))
+    return bytes_test(pattern, start, end, ignore_case=bool(match[1])), needed_byte(
+        pattern, start, end, ignore_case=bool(match[1])
+    )
 
 
 def _unescape(text: str) -> list[int | None]:
@@ -214,12 +242,12 @@ def _unescape(text: str) -> list[int | None]:
     return [*result, *text[at:].encode("latin-1")]
 
 
-def first_bytes(pattern: Sequence[int | None], end: int, ignore_case: bool) -> frozenset[int] | None:
-    """The bytes that a page may begin with if the pattern is to be found; None if that says nothing."""
-    if end or not pattern or pattern[0] is None:
+def needed_byte(pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False) -> Need | None:
+    """What a page must have where the pattern begins; None if that may be in several places or any byte."""
+    if start != end or not pattern or pattern[0] is None:
         return None
     letter = bytes([pattern[0]])
-    return frozenset(letter.lower() + letter.upper()) if ignore_case else frozenset(letter)
+    return start, frozenset(letter.lower() + letter.upper()) if ignore_case else frozenset(letter)
 
 
 def bytes_test(pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False) -> Test:
@@ -238,7 +266,7 @@ def regex_test(source: bytes, start: int, end: int, length: int | None = None, f
         return lambda data: compiled.match(data, start) is not None
     if length is not None:
         return lambda data: compiled.search(data, start, end + length) is not None
-    return lambda data: (match := compiled.search(data, start)) is not None and match.start() <= end
+    return lambda data: (match := compiled.search(data, start, end + _REACH)) is not None and match.start() <= end
 
 
 def all_of(tests: Sequence[Test]) -> Test:

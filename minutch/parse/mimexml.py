@@ -21,12 +21,24 @@ from pathlib import Path
 from lxml import etree
 
 from minutch.errors import ConfigError
-from minutch.parse.mimerules import Magic, Test, TypeRegistry, all_of, any_of, bytes_test, first_bytes, regex_test
+from minutch.parse.mimerules import (
+    Magic,
+    Need,
+    Test,
+    TypeRegistry,
+    all_of,
+    any_of,
+    bytes_test,
+    needed_byte,
+    regex_test,
+    type_name,
+)
 
 log = logging.getLogger(__name__)
 
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)
-_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "b": "\b"}
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|[nr\\]?)")
+_ESCAPED = {"n": "\n", "r": "\r", "\\": "\\", "": "\0"}
+"""A quirk of Tika's: a backslash before anything else is a NUL, so that `\\ ` is two bytes."""
 _NUMBERS = {"byte": 1, "host16": 2, "big16": 2, "little16": 2, "host32": 4, "big32": 4, "little32": 4}
 _DEFAULT_PRIORITY = 50
 
@@ -42,18 +54,18 @@ def read_tika_rules(path: Path) -> TypeRegistry:
     for element in root.iter("mime-type"):
         _add_type(registry, element)
         for magic in element.iterfind("magic"):
-            sized += _magics(element.get("type"), magic, path)
+            sized += _magics(type_name(element.get("type")), magic, path)
     registry.magics = [magic for _, magic in sorted(sized, key=lambda pair: -pair[0])]
     return registry.prepare()
 
 
 def _add_type(registry: TypeRegistry, element: etree._Element) -> None:
-    name = element.get("type")
+    name = type_name(element.get("type"))
     registry.names.add(name)
     registry.aliases.update({alias.get("type"): name for alias in element.iterfind("alias")})
     parent = element.find("sub-class-of")
     if parent is not None:
-        registry.parents[name] = parent.get("type")
+        registry.parents[name] = type_name(parent.get("type"))
     if element.get("interpreted") == "true":
         registry.interpreted.add(name)
     for glob in element.iterfind("glob"):
@@ -72,15 +84,15 @@ def _magics(name: str, element: etree._Element, path: Path) -> list[tuple[int, M
     result = []
     for match in element.iterfind("match"):
         try:
-            test, first, size = _clause(match)
+            test, need, size = _clause(match)
         except (ValueError, re.error) as error:
             log.warning("%s:%d: rule left out: %s", path, match.sourceline, error)
             continue
-        result.append((size, Magic(priority, name, test, first)))
+        result.append((size, Magic(priority, name, test, need)))
     return result
 
 
-def _clause(element: etree._Element) -> tuple[Test, frozenset[int] | None, int]:
+def _clause(element: etree._Element) -> tuple[Test, Need | None, int]:
     inner = [_clause(child) for child in element.iterfind("match")]
     inside = _some_of([test for test, _, _ in inner], int(element.get("minShouldMatch") or 1)) if inner else None
     size = max((size for _, _, size in inner), default=0)
@@ -88,8 +100,8 @@ def _clause(element: etree._Element) -> tuple[Test, frozenset[int] | None, int]:
         if inside is None:
             raise ValueError("a match with neither value nor matches inside")
         return inside, None, size
-    own, first, length = _own(element)
-    return (all_of([own, inside]) if inside else own), first, length + size
+    own, need, length = _own(element)
+    return (all_of([own, inside]) if inside else own), need, length + size
 
 
 def _some_of(tests: Sequence[Test], least: int) -> Test:
@@ -98,8 +110,8 @@ def _some_of(tests: Sequence[Test], least: int) -> Test:
     return lambda data: sum(test(data) for test in tests) >= least
 
 
-def _own(element: etree._Element) -> tuple[Test, frozenset[int] | None, int]:
-    """The bytes of a match itself: test, first bytes, length."""
+def _own(element: etree._Element) -> tuple[Test, Need | None, int]:
+    """The bytes of a match itself: test, the byte it needs, length."""
     kind = element.get("type") or "string"
     low, _, high = (element.get("offset") or "0").partition(":")
     start, end = int(low), int(high or low)
@@ -108,11 +120,20 @@ def _own(element: etree._Element) -> tuple[Test, frozenset[int] | None, int]:
         return regex_test(_plain(text, strict=False).encode("latin-1"), start, end), None, len(text)
     value = _value(kind, text)
     mask = _value("string", element.get("mask")) if element.get("mask") else b""
+    if any(0 < bits < 0xFF for bits in mask):
+        source = b"".join(map(_masked, value, mask.ljust(len(value), b"\xff")))
+        return regex_test(source, start, end, len(value)), None, len(value)
     pattern: list[int | None] = [
         None if index < len(mask) and not mask[index] else byte for index, byte in enumerate(value)
     ]
     ignore_case = kind == "stringignorecase"
-    return bytes_test(pattern, start, end, ignore_case=ignore_case), first_bytes(pattern, end, ignore_case), len(value)
+    need = needed_byte(pattern, start, end, ignore_case=ignore_case)
+    return bytes_test(pattern, start, end, ignore_case=ignore_case), need, len(value)
+
+
+def _masked(value: int, bits: int) -> bytes:
+    """A pattern for the bytes that are like `value` in these bits."""
+    return b"[%s]" % b"".join(b"\\x%02x" % byte for byte in range(256) if (byte ^ value) & bits == 0)
 
 
 def _value(kind: str, text: str) -> bytes:
@@ -133,8 +154,8 @@ def _plain(text: str, *, strict: bool = True) -> str:
 
     def one(match: re.Match[str]) -> str:
         code = match[1]
-        if code[0] == "x" and len(code) == 3:
+        if code[:1] == "x":
             return chr(int(code[1:], 16))
-        return chr(int(code, 8) & 0xFF) if code[0] in "01234567" else _ESCAPED.get(code, code)
+        return chr(int(code, 8) & 0xFF) if code[:1].isdigit() else _ESCAPED[code]
 
     return _ESCAPE.sub(one, text)

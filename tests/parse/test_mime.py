@@ -32,7 +32,11 @@ TIKA = """<?xml version="1.0"?>
     <magic priority="40"><match value="(?i)two+" type="regex" offset="0:9"/></magic>
     <magic priority="30"><match minShouldMatch="2"><match value="x" offset="1"/><match value="y" offset="2"/>
       <match value="z" offset="3"/></match></magic>
+    <magic priority="20"><match value="0x30805040" mask="0xFFF0FFFF"/><match value="A\\ B\\\\" offset="9"/></magic>
     <magic><match value="BAD..END" mask="0xFFFFFF0000FFFFFF"/><match value="no number" type="big32"/></magic>
+  </mime-type>
+  <mime-type type="application/x-two;v=3">
+    <sub-class-of type="application/x-two; v=2"/><glob pattern="*.three"/>
   </mime-type>
 </mime-info>"""
 
@@ -55,6 +59,12 @@ TIKA = """<?xml version="1.0"?>
         ("text/plain", "robots.txt", b"Sitemap: x\nsitemap: y", "text/x-robots"),
         ("text/plain", "robots.txt", b"# hi\nSitemap: x\nSitemap: y", "text/plain"),
         ("text/plain", "robots.txt", b"Disallow: /\nhello", "text/plain"),
+        (None, "x", b"#! /bin/sh\n", "text/plain"),
+        (None, "x", b"#!/bin/sh\n", "application/x-sh"),
+        (None, "server.crt", b"-----BEGIN CERTIFICATE-----\n", "application/x-x509-cert; format=pem"),
+        ("application/zip", "a.zip", b"Rar!\x1a\x07\x01\x00", "application/x-rar-compressed; version=5"),
+        (None, "Makefile", b"all:\n", "text/x-makefile"),
+        ("image/jpeg", ".htaccess", b"\0\1\2", "text/plain"),
         (None, "a.zip", b"PK\x03\x04" + b"x" * 26 + b"[Content_Types].xml", "application/zip"),
     ],
 )  # fmt: skip
@@ -114,9 +124,22 @@ def test_tikas_own_format(tmp_path: Path) -> None:
     by_magic = mime.registry.by_magic
     assert by_magic(b"..AB..C") == ["application/x-one"]
     assert by_magic(b"..AB...") == []
-    for data in (b"\xca\xfe", b"..\x02\x01", b"~~~TWOO", b".xy", b".x.z", b"BAD12END"):
+    for data in (
+        b"\xca\xfe",
+        b"..\x02\x01",
+        b"~~~TWOO",
+        b".xy",
+        b".x.z",
+        b"BAD12END",
+        b"\x30\x8f\x50\x40",
+        b"........ A\0 B\\",
+    ):
         assert by_magic(data) == ["application/x-two"], data
-    assert by_magic(b".x..") == []
+    assert by_magic(b"........ A\0 B\\") == ["application/x-two"]
+    for data in (b".x..", b"\x30\x70\x50\x40", b"........ A B\\"):
+        assert by_magic(data) == [], data
+    assert mime.by_url("file:///a.three") == "application/x-two; v=3"
+    assert mime.registry.parent("application/x-two; v=3") == "application/x-two; v=2"
     assert mime.resolve(None, SITE, b"plain") == "text/plain"
 
 
