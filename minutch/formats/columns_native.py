@@ -53,11 +53,13 @@ def _cache_directory() -> Path:
     return base / f"kernels-{digest}"
 
 
-_config.CACHE_DIR = str(_cache_directory())
+_CACHE = _cache_directory()
 
 
 def kernel(function: F) -> F:
     """`function` compiled on first use, without Python's lock, and cached where that is possible."""
+    # What is cached names its module; a plugin's depends on the folder that the plugin was found in.
+    _config.CACHE_DIR = str(_CACHE / function.__module__.partition(".")[0])
     try:
         return numba.njit(function, nogil=True, cache=True, boundscheck=False)  # type: ignore[no-any-return]
     except RuntimeError:  # no directory for the cache can be written

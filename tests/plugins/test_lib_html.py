@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.formats.writables import MapWritable, Text
+from minutch.parse.dispatch import ParserFactory
 from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
@@ -27,7 +28,7 @@ from plugins.lib_html.tree_reader import TreeReader, tree_reader
 from plugins.lib_html.walk import Page
 from tests.parse.test_fuzz import ROUNDS, SITE, damaged
 from tests.support.golden import GOLDEN, PROJECT, needs_golden
-from tests.support.pages import configuration
+from tests.support.pages import configuration, content
 
 CONFIGURATIONS = [
     configuration(),
@@ -160,6 +161,17 @@ def test_the_kernel_comes_with_many_pages() -> None:
     extractor = Extractor(CONFIGURATIONS[0])
     kinds = [type(extractor.read(b"<a href=x>y</a>")[1].links) for _ in range(MANY_PAGES + 2)]
     assert kinds == [list] * (MANY_PAGES - 1) + [OutlinkRun] * 3
+
+
+def test_the_plugin_as_the_repository_loads_it_has_compiled_kernels_of_its_own() -> None:
+    """The same file under another module's name, with one cache of compiled code for both."""
+    compare(b"<a href=x>y</a>")
+    [parser] = ParserFactory(CONFIGURATIONS[0]).parsers("text/html")[:1]
+    assert not type(parser).__module__.startswith("plugins.")
+    parser.warm()
+    [parse] = parser.get_parse(content("<a href=x>y</a>")).values()
+    assert isinstance(parse.data.outlinks, OutlinkRun)
+    assert parse.data.outlinks == [Outlink("http://example.org/dir/x", "y")]
 
 
 def test_few_pages_load_no_compiler() -> None:
