@@ -35,7 +35,7 @@ _FAILED = 255
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Print `allowed`, `not allowed` or `allowlisted` for each URL."""
+    """Print `allowed`, `not allowed` or `allowlisted` for each URL; log what else the file says."""
     if len(args) < 2:
         fail("", USAGE)
     conf = _with_agents(context.conf, args[2] if len(args) > 2 else "")
@@ -57,6 +57,10 @@ def run(args: list[str], context: JobContext) -> int:
             log.warning("not a URL: %s", url)
             continue
         context.print(f"{_status(url, host, rules, allow_list)}:\t{url}")
+    for sitemap in rules.sitemaps:
+        log.info("Sitemap: %s", sitemap)
+    for use, answer in rules.content_signals.items():
+        log.info("Content-Signal: %s=%s", use, answer)
     return 0
 
 

@@ -8,7 +8,8 @@
 
 `http.robots.unreachable.allow=true` restores Nutch, which allows everything where "nothing allowed" stands for a host
 that fails. Rules are kept in memory and, for http.robots.cache.seconds, on disk, so that the next round does not ask
-again; failures are not kept. Hosts of http.robot.rules.allowlist are not asked at all.
+again; failures are not kept. Hosts of http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and
+uses (Content-Signal) is kept beside the rules and in the metadata of the Content that fetcher.store.robotstxt stores.
 Followed: HttpRobotRulesParser and RobotRulesParser.
 """
 
@@ -35,13 +36,17 @@ from minutch.urls.parts import Url, parse
 from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules, RobotsParser, robots_parser
 
 from .failures import java_text
-from .robotsdisk import RobotsDisk
+from .robotsdisk import RobotsDisk, StoredRobots
 
 log = logging.getLogger(__name__)
 
 MAX_BYTES: Final = 512_000
 """500 KiB, what RFC 9309 asks a crawler to read at least."""
 MAX_IN_MEMORY: Final = 50_000
+SITEMAP_KEY: Final = "robotstxt.sitemap"
+"""In the metadata of a robots.txt that is stored: the URL of each sitemap that it names, made absolute."""
+SIGNAL_KEY: Final = "robotstxt.content-signal"
+"""And each use of the content that it speaks of to this crawler: `search=yes`, `ai-train=no`."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OK: Final = 200
 _FORBIDDEN: Final = 403
@@ -172,12 +177,12 @@ class RobotsStore:
         found = self._disk.get(key, self._now() - self._life)
         if found is None:
             return None
-        rules = self._judge(found.code, found.content, found.content_type, url)
+        rules = self._judge(found.code, found.content, found.content_type, found.url)
         return self._keep(key, rules, found.fetched)
 
     async def _from_host(self, key: str, url: Url, contents: list[Content] | None) -> RobotRules:
         try:
-            answer, keys = await self._get(url, contents)
+            answer, location, keys = await self._get(url, contents)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             log.info("can't get robots.txt for %s: %s", url, exc)
             text = java_text(exc, str(url))
@@ -189,23 +194,29 @@ class RobotsStore:
                 return DEFER_VISITS
             return self._failed(ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"]))
         content_type = answer.header("Content-Type") or ""
-        rules = self._judge(answer.code, answer.body, content_type, url)
+        rules = self._judge(answer.code, answer.body, content_type, location)
+        if contents:
+            _describe(contents[-1].metadata, rules)
+        found = StoredRobots(
+            self._now(), answer.code, answer.body, content_type, location, rules.sitemaps, rules.content_signals
+        )
         for name in (key, *keys):
             self._keep(name, rules)
             if self._disk is not None:
-                self._disk.put(name, self._now(), answer.code, answer.body, content_type)
+                self._disk.put(name, found)
         return rules
 
     def _failed(self, status: ProtocolStatus) -> RobotRules:
         return ALLOW_ALL if self._allow_unreachable else Unreachable.of(status)
 
-    def _judge(self, code: int, body: bytes, content_type: str, url: Url) -> RobotRules:
+    def _judge(self, code: int, body: bytes, content_type: str, location: str) -> RobotRules:
+        """The rules in an answer that came from `location`."""
         if code == _OK:
-            return self._parse(body, content_type, str(url))
+            return self._parse(body, content_type, location)
         return ALLOW_NONE if code == _FORBIDDEN and not self._allow_forbidden else ALLOW_ALL
 
-    async def _get(self, url: Url, contents: list[Content] | None) -> tuple[HttpAnswer | None, list[str]]:
-        """The answer after redirects, and the keys of other hosts that it is the robots.txt of.
+    async def _get(self, url: Url, contents: list[Content] | None) -> tuple[HttpAnswer | None, str, list[str]]:
+        """The answer after redirects, where it came from, and the keys of other hosts that it is the robots.txt of.
 
         None if a redirect led to another host's robots.txt whose rules are known: under the one key returned.
         """
@@ -226,10 +237,10 @@ class RobotsStore:
                 known = self._known.get(key)
                 if known is not None and self._now() - known[0] < self._life:
                     self._keep(cache_key(url), known[1], known[0])
-                    return None, [key]
+                    return None, str(location), [key]
                 keys.append(key)
             answer = await self._one(location, contents)
-        return answer, keys
+        return answer, str(location), keys
 
     async def _one(self, url: Url, contents: list[Content] | None) -> HttpAnswer:
         answer = await self._fetch(url, CrawlDatum(), MAX_BYTES)
@@ -237,6 +248,14 @@ class RobotsStore:
             text = str(url)
             contents.append(Content(text, text, answer.body, answer.header("Content-Type") or "", answer.metadata))
         return answer
+
+
+def _describe(metadata: Metadata, rules: RobotRules) -> None:
+    """Write down what a file names beside its rules."""
+    for sitemap in rules.sitemaps:
+        metadata.add(SITEMAP_KEY, sitemap)
+    for use, answer in rules.content_signals.items():
+        metadata.add(SIGNAL_KEY, f"{use}={answer}")
 
 
 def cache_key(url: Url) -> str:

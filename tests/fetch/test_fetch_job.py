@@ -103,6 +103,21 @@ def test_following_links_while_fetching(server: MisbehavingServer, tmp_path: Pat
     assert "/deepest" not in server.requests
 
 
+def test_robots_txt_may_be_stored(server: MisbehavingServer, tmp_path: Path) -> None:
+    robots = b"User-agent: *\nContent-Signal: ai-train=no\nDisallow: /private\nSitemap: /map.xml\n"
+    server.pages["/robots.txt"] = page(robots, "Content-Type: text/plain")
+    urls = pages(server, 2)
+    segment = make_segment(tmp_path, urls)
+    fetch_segment(segment, conf_for(fetcher__store__robotstxt="true"))
+    found = contents(segment)
+    assert sorted(found) == sorted([*urls, server.url("robots.txt")])
+    stored = found[server.url("robots.txt")]
+    assert stored.content == robots
+    assert stored.metadata["robotstxt.sitemap"] == [server.url("map.xml")]
+    assert stored.metadata["robotstxt.content-signal"] == ["ai-train=no"]
+    assert sorted(fetched(segment)) == sorted(urls)
+
+
 def test_content_may_stay_out(server: MisbehavingServer, tmp_path: Path) -> None:
     segment = make_segment(tmp_path, pages(server, 1))
     fetch_segment(segment, conf_for(fetcher__store__content="false"))

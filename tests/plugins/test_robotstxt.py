@@ -14,8 +14,8 @@ from minutch.urls.parts import Url, parse
 from minutch.urls.robots import RobotRules, parse_robots
 from plugins.lib_http.base import Answer
 from plugins.lib_http.headers import SpellCheckedMetadata
-from plugins.lib_http.robotsdisk import RobotsDisk
-from plugins.lib_http.robotstxt import MAX_BYTES, RobotsStore, Unreachable, cache_key
+from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
+from plugins.lib_http.robotstxt import MAX_BYTES, SIGNAL_KEY, SITEMAP_KEY, RobotsStore, Unreachable, cache_key
 
 NO = b"User-agent: *\nDisallow: /no\nCrawl-delay: 2\n"
 
@@ -216,7 +216,7 @@ def test_a_damaged_cache_is_begun_anew(tmp_path: Path, caplog: pytest.LogCapture
     path = tmp_path / "robots.sqlite"
     path.write_bytes(b"this is no database" * 100)
     disk = RobotsDisk(path)
-    disk.put("k", 5.0, 200, NO, "text/plain")
+    disk.put("k", StoredRobots(5.0, 200, NO, "text/plain", "http://a/robots.txt"))
     found = disk.get("k", 4.0)
     assert found is not None and found.content == NO
     assert disk.get("k", 5.0) is None and disk.get("other", 0) is None
@@ -224,3 +224,57 @@ def test_a_damaged_cache_is_begun_anew(tmp_path: Path, caplog: pytest.LogCapture
     disk.close()
     assert disk.get("k", 0) is None
     assert "begun anew" in caplog.text
+
+
+# -- sitemaps and Content-Signal -------------------------------------------------------------------------------
+
+NAMES = b"""\
+Sitemap: https://maps.example/all.xml
+User-agent: *
+Content-Signal: search=yes, ai-train=no
+Disallow: /no
+User-agent: x
+Content-Signal: ai-train=yes
+Disallow: /x
+Sitemap: map.xml
+Sitemap: /other.xml
+"""
+
+
+async def test_sitemaps_and_signals_are_recorded(tmp_path: Path) -> None:
+    contents: list[Content] = []
+    hosts = Hosts(a=(301, "http://b/robots.txt"), b=(302, "http://c/deep/robots.txt"))
+    hosts.answers["http://c/deep/robots.txt"] = (200, NAMES)
+    store = hosts.store(disk=RobotsDisk(tmp_path / "robots.sqlite"), now=lambda: 100.0)
+    found = await store.rules("http://a/some/page", contents)
+    store.close()
+    sitemaps = ["https://maps.example/all.xml", "http://c/deep/map.xml", "http://c/other.xml"]
+    assert list(found.sitemaps) == sitemaps
+    assert found.content_signals == {"ai-train": "yes"}
+    assert SITEMAP_KEY not in contents[0].metadata and SIGNAL_KEY not in contents[1].metadata
+    assert contents[2].url == "http://c/deep/robots.txt"
+    assert contents[2].metadata[SITEMAP_KEY] == sitemaps
+    assert contents[2].metadata[SIGNAL_KEY] == ["ai-train=yes"]
+    for key in ("http:a:80", "http:b:80"):
+        kept = RobotsDisk(tmp_path / "robots.sqlite").get(key, 0)
+        assert kept is not None and kept.url == "http://c/deep/robots.txt"
+        assert list(kept.sitemaps) == sitemaps and kept.signals == {"ai-train": "yes"}
+    again = await hosts.store(disk=RobotsDisk(tmp_path / "robots.sqlite"), now=lambda: 100.0).rules("http://a/")
+    assert list(again.sitemaps) == sitemaps and len(hosts.asked) == 3
+
+
+async def test_a_file_without_them_has_no_such_metadata() -> None:
+    contents: list[Content] = []
+    await Hosts(a=(200, NO)).store().rules("http://a/x", contents)
+    assert SITEMAP_KEY not in contents[0].metadata and SIGNAL_KEY not in contents[0].metadata
+
+
+def test_a_damaged_row_is_no_row(tmp_path: Path) -> None:
+    disk = RobotsDisk(tmp_path / "robots.sqlite")
+    disk.put("k", StoredRobots(5.0, 200, NO, "text/plain", "http://a/robots.txt", ("s",), {"search": "no"}))
+    found = disk.get("k", 0)
+    assert found == StoredRobots(5.0, 200, NO, "text/plain", "http://a/robots.txt", ("s",), {"search": "no"})
+    assert disk._db is not None
+    for change in ("content = x'00'", "sitemaps = '['"):
+        disk._db.execute(f"UPDATE robotstxt SET {change}")
+        assert disk.get("k", 0) is None

@@ -95,6 +95,19 @@ def test_robotsparser(files: list[str], caplog: pytest.LogCaptureFixture) -> Non
     assert "not a URL: nothing" in caplog.text
 
 
+def test_robotsparser_tells_sitemaps_and_content_signals(files: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    path = Path(files[0])
+    path.write_text("User-agent: *\nContent-Signal: search=yes, ai-train=no\nSitemap: map.xml\n")
+    with caplog.at_level("INFO"):
+        assert call(robotsparser.run, files)[0] == 0
+    assert "Content-Signal: search=yes" in caplog.text and "Content-Signal: ai-train=no" in caplog.text
+    assert "Sitemap: http://h/map.xml" not in caplog.text
+    path.write_text("Sitemap: http://h/map.xml\n")
+    with caplog.at_level("INFO"):
+        call(robotsparser.run, files)
+    assert "Sitemap: http://h/map.xml" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("values", "title"),
     [
