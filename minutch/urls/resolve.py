@@ -24,7 +24,7 @@ from minutch.urls.parts import Url, parse
 _BLANK = "".join(map(chr, range(0x21)))
 _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _SAME_SCHEME = re.compile(r"//[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
-_RELATIVE = re.compile(r"[^:/?#.][^:/?#]*(?:/[^:/?#.][^:/?#]*)*/?(?:[?#]|\Z)").match
+_RELATIVE = re.compile(r"[^:/?#.][^:/?#]*(?:/(?:[^:/?#.][^:/?#]*)?)*(?:[?#]|\Z)").match
 
 
 class Resolver:
@@ -71,19 +71,20 @@ class Resolver:
         elif self._directory is not None:
             if _RELATIVE(target) is not None:
                 return self._directory + target
-            if target.startswith("../"):
+            if first == "." and self._base.path:
                 return self._climb(target)
         return self.resolve_slowly(target)
 
     def _climb(self, target: str) -> str:
-        """The same for a target that starts with `../` and whose base has a plain directory."""
+        """The same for a target that may start with `./` or `../` and whose base has a plain directory."""
         directory, rest = self._directory or "", target
-        while rest.startswith("../"):
-            up = directory.rfind("/", len(self._root), -1) + 1
-            if not up:
+        while rest.startswith(("./", "../")):
+            up, rest = rest.startswith(".."), rest.partition("/")[2]
+            end = directory.rfind("/", len(self._root), -1) + 1 if up else len(directory)
+            if not end:
                 return self.resolve_slowly(target)
-            directory, rest = directory[:up], rest[3:]
-        plain = not rest or rest[0] in "?#" or _RELATIVE(rest) is not None
+            directory = directory[:end]
+        plain = rest != target and (not rest or rest[0] in "?#" or _RELATIVE(rest) is not None)
         return directory + rest if plain else self.resolve_slowly(target)
 
     def resolve_slowly(self, target: str) -> str:
@@ -136,7 +137,14 @@ class Resolver:
         """What may stand before a target, as `resolve_kernels` takes it."""
         import numpy as np
 
-        texts = (self._root, self._directory, self._page, self._query, f"{self._base.protocol}:")
+        texts = (
+            self._root,
+            self._directory,
+            self._page,
+            self._query,
+            f"{self._base.protocol}:",
+            self._base.path or None,
+        )
         parts = [None if text is None else encode_text(text) for text in texts]
         bounds = np.full((len(parts), 2), -1, np.int64)
         end = 0

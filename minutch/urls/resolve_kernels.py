@@ -18,6 +18,8 @@ DIRECTORY: Final = 1
 PAGE: Final = 2
 QUERY: Final = 3
 SCHEME: Final = 4
+PATH: Final = 5
+"""Nothing of a target is taken away where the base has no path."""
 
 _SLASH, _HASH, _MARK, _DOT, _COLON = b"/#?.:"
 
@@ -60,16 +62,24 @@ def _is_absolute(data: Array, at: Int, end: Int) -> Bool:
 
 @kernel
 def _is_plain_relative(data: Array, at: Int, end: Int) -> Bool:
-    """Whether a relative target has no colon, no empty segment and none that starts with a dot in its path."""
+    """Whether a relative target has no colon and no segment that starts with a dot in its path."""
+    if at < end and data[at] == _SLASH:
+        return False
     starts = True
     for i in range(at, end):
         byte = data[i]
         if byte in (_MARK, _HASH):
             return i > at
-        if byte == _COLON or (starts and byte in (_SLASH, _DOT)):
+        if byte == _COLON or (starts and byte == _DOT):
             return False
         starts = byte == _SLASH
     return end > at
+
+
+@inlined
+def _stays(data: Array, at: Int, end: Int) -> Bool:
+    """Whether `./` stands at `at`."""
+    return at + 2 <= end and data[at] == _DOT and data[at + 1] == _SLASH
 
 
 @inlined
@@ -102,10 +112,16 @@ def _way(data: Array, at: Int, end: Int, prefixes: Array, bounds: Array) -> tupl
     start, stop = bounds[DIRECTORY, 0], bounds[DIRECTORY, 1]
     if stop < 0:
         return 0, -1, at
-    if not _climbs(data, at, end):
+    if first != _DOT:
         return start, stop if _is_plain_relative(data, at, end) else -1, at
+    if bounds[PATH, 1] < 0:
+        return 0, -1, at
+    begin = at
     top = start + bounds[ROOT, 1] - bounds[ROOT, 0] + 1
-    while _climbs(data, at, end):
+    while _stays(data, at, end) or _climbs(data, at, end):
+        if data[at + 1] == _SLASH:
+            at += 2
+            continue
         stop -= 1
         while stop > top and prefixes[stop - 1] != _SLASH:
             stop -= 1
@@ -113,7 +129,7 @@ def _way(data: Array, at: Int, end: Int, prefixes: Array, bounds: Array) -> tupl
             return 0, -1, at
         at += 3
     plain = at == end or data[at] in (_MARK, _HASH) or _is_plain_relative(data, at, end)
-    return start, stop if plain else -1, at
+    return start, stop if plain and at > begin else -1, at
 
 
 @kernel

@@ -54,7 +54,10 @@ def test_short_ways_give_what_the_full_rules_give(base: str, target: str) -> Non
     assert outcome(resolver, target, slowly=False) == outcome(resolver, target, slowly=True)
 
 
-CLIMBING = st.tuples(st.sampled_from(["", "../", "../../", "../../../../", "..", " ../"]), odd_text).map("".join)
+STEPS = ["", "../", "../../", "../../../../", "..", " ../", "./", "././", "./../", ".././", ".", "a//", "a/b/"]
+CLIMBING = st.tuples(st.sampled_from(STEPS), odd_text | st.sampled_from(["", "x", "x/y", "/x", "?q", "#f"])).map(
+    "".join
+)
 TARGETS = st.lists(odd_text | plain_urls | odd_urls | CLIMBING, max_size=6)
 
 
@@ -74,7 +77,22 @@ def test_the_kernel_gives_what_single_links_give(base: str, targets: list[str]) 
 
 def test_a_page_of_links_by_either_way() -> None:
     resolver = Resolver("http://e.org/a/b/c.html")
-    targets = ["x", "../y", "../../z", "../../../up", "mailto:x", "?q", "#f", "//h/p", "/r", " ./s ", "x" * 300, "é"]
+    targets = [
+        "x",
+        "../y",
+        "../../z",
+        "../../../up",
+        "mailto:x",
+        "?q",
+        "#f",
+        "//h/p",
+        "/r",
+        " ./s ",
+        "t//u",
+        ".",
+        "x" * 300,
+        "é",
+    ]
     run = OutlinkRun.of(Outlink(target, "t" * 200) for target in targets)
     assert run is not None
     for links in (run, list(run)):
@@ -88,6 +106,8 @@ def test_a_page_of_links_by_either_way() -> None:
             "http://h/p",
             "http://e.org/r",
             "http://e.org/a/b/s",
+            "http://e.org/a/b/t//u",
+            "http://e.org/a/b/",
             "http://e.org/a/b/" + "x" * 300,
             "http://e.org/a/b/é",
         ]
