@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import os
 import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final, NamedTuple, Self
+
+from isal import isal_zlib
 
 from minutch.errors import ChecksumError, FormatError, StoreError
 from minutch.fetch.ledger import Outcome
@@ -38,8 +39,8 @@ _FRAME: Final = struct.Struct(">II")
 _HEAD: Final = struct.Struct(">BH")
 _LENGTH: Final = struct.Struct(">I")
 _ENTRY: Final = struct.Struct(">BII")
-_SMALL: Final = 1024
-"""Bytes up to which zlib itself is quicker than libdeflate, which takes longer to set up."""
+_LEVEL: Final = 2
+"""Of ISA-L's levels the one that packs best for its time: half of libdeflate's quickest."""
 MAX_FRAME: Final = 1 << 30
 """Bytes; a longer frame can only be damage."""
 
@@ -56,6 +57,8 @@ class Part(IntEnum):
     ETAG = 7
 
 
+_PARTS: Final = {int(part): part for part in Part}
+_OUTCOMES: Final = {int(outcome): outcome for outcome in Outcome}
 _COMPRESSED: Final = frozenset({Part.FETCH, Part.CONTENT, Part.PARSE_TEXT, Part.PARSE_DATA})
 
 
@@ -103,8 +106,7 @@ def unpack_records(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield pair[0], pair[1]
 
 
-@dataclass(frozen=True, slots=True)
-class EntryPlace:
+class EntryPlace(NamedTuple):
     """Where an entry's value stands in the log: enough to copy it later without keeping it."""
 
     part: Part
@@ -114,17 +116,12 @@ class EntryPlace:
 
 
 def compressor(codec_name: str) -> Callable[[bytes], bytes] | None:
-    """How values are compressed: zlib at its quickest level, a third of the time for a fifth more room than usual."""
+    """How values are compressed: zlib streams quickly made, a sixth of zlib's time for a fifth more room."""
     if not codec_name:
         return None
     if codec_name != DEFAULT_CODEC:
         return codec(codec_name).compress
-    import deflate
-
-    def compress(data: bytes) -> bytes:
-        return bytes(deflate.zlib_compress(data, 1)) if len(data) > _SMALL else zlib.compress(data, 1)
-
-    return compress
+    return lambda data: isal_zlib.compress(data, _LEVEL)
 
 
 class FetchLog:
@@ -214,7 +211,7 @@ class FetchLog:
 
 
 def _frame(payload: bytes) -> bytes:
-    return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+    return _FRAME.pack(len(payload), isal_zlib.crc32(payload)) + payload
 
 
 def _payloads(path: Path, *, complete: bool = False) -> Iterator[tuple[bytes, int, int]]:
@@ -233,7 +230,7 @@ def _payloads(path: Path, *, complete: bool = False) -> Iterator[tuple[bytes, in
             if len(head) == _FRAME.size:
                 length, crc = _FRAME.unpack(head)
                 payload = file.read(length) if length <= min(size, MAX_FRAME) else b""
-            if len(payload) == length and zlib.crc32(payload) == crc:
+            if len(payload) == length and isal_zlib.crc32(payload) == crc:
                 at += _FRAME.size
                 yield payload, at, at + length
                 at += length
@@ -307,8 +304,8 @@ def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str],
             pos += _LENGTH.size
             listed.append(decode_text(payload[pos : pos + length]))
             pos += length
-        return Outcome(outcome), listed, pos
-    except (struct.error, ValueError) as exc:
+        return _OUTCOMES[outcome], listed, pos
+    except (struct.error, ValueError, KeyError) as exc:
         raise FormatError(f"broken frame in the fetch log ({exc})", path=path, offset=at) from exc
 
 
@@ -320,7 +317,7 @@ def _read_entries(path: Path, payload: bytes, pos: int, at: int) -> Iterator[tup
             offset = pos + key_length
             if offset + length > len(payload):
                 raise ValueError(f"entry of {key_length + length} bytes")
-            yield Part(part), payload[pos:offset], offset, length
-        except (struct.error, ValueError) as exc:
+            yield _PARTS[part], payload[pos:offset], offset, length
+        except (struct.error, ValueError, KeyError) as exc:
             raise FormatError(f"broken entry in the fetch log ({exc})", path=path, offset=at + pos) from exc
         pos = offset + length
