@@ -20,11 +20,13 @@ from minutch.crawldb import duplicates
 from minutch.crawldb.filtering import EntryFilter, decode_keys
 from minutch.crawldb.groups import first_of_key
 from minutch.crawldb.matching import has_repeats, match
-from minutch.crawldb.partitions import Entries, file_size, number_of_parts, rewrite
+from minutch.crawldb.partitions import Entries, file_size, number_of_parts, patch
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.ties import FOLLOWED, job_order, take, text_sizes
+from minutch.crawldb.ties import FOLLOWED, job_order, text_sizes
+from minutch.crawldb.ties import take as take_rows
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
+from minutch.tables.packed import Patched, take
 from minutch.tables.parallel import memory_budget, ordered
 from minutch.tables.shuffle import Shuffle
 from minutch.urls.columns import domain_column, host_column
@@ -96,7 +98,7 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
     conf = context.conf
     with (
         db.lock(),
-        Entries([db], conf, EntryFilter.from_conf(conf)) as entries,
+        Entries([db], conf, EntryFilter.from_conf(conf), packed=True) as entries,
         Shuffle(entries.parts, _KEYS, budget=memory_budget(conf), spill=crawldb) as found,
         context.progress("dedup") as progress,
     ):
@@ -104,7 +106,7 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
             found.add(keys.to_frame("key"))
         log.info("Deduplication: %d documents marked as duplicates", found.rows)
         log.info("Deduplication: Updating status of duplicate urls into crawl db.")
-        counters = rewrite(
+        counters = patch(
             db, conf, lambda part: [*entries.streams(part), found.sorted(part)], lambda both: _mark(*both), progress
         )
     counters.merge(entries.counters)
@@ -164,11 +166,11 @@ def _in_hadoop_order(tasks: Sequence[pl.DataFrame], parts: int) -> pl.DataFrame:
     ]
     keys = [task["group"] for task in tasks]
     key_sizes = [4 + key.bin.size().cast(pl.Int64).to_numpy() for key in keys]
-    return pl.concat([take(tasks, rows) for rows in job_order(keys, sizes, key_sizes, parts)])
+    return pl.concat([take_rows(tasks, rows) for rows in job_order(keys, sizes, key_sizes, parts)])
 
 
-def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[pl.DataFrame, Counters]:
-    """The entries, those with the keys in `found` as duplicates; both sorted by key."""
+def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[Patched, Counters]:
+    """The entries (packed), those with the keys in `found` as duplicates; both sorted by key."""
     if has_repeats(frame["key"]):
         frame = first_of_key(frame)
     at = match(found["key"], frame["key"]).at
@@ -176,5 +178,5 @@ def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[pl.DataFrame, Count
     counters = Counters()
     counters.add(MARKED, len(at))
     counters.add("other entries", len(frame) - len(at))
-    codes = frame["status"].scatter(at, status.STATUS_DB_DUPLICATE)
-    return frame.with_columns(status=codes), counters
+    marked = take(frame, at).with_columns(status=pl.lit(status.STATUS_DB_DUPLICATE, pl.UInt8))
+    return Patched(frame, marked, at, at), counters

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from minutch.crawldb.matching import Ints, Mask, by_score, first_of_each, last, latest, match
 from minutch.records import crawldatum as status
+from minutch.tables.packed import pack, unpack
 
 Codes = NDArray[np.uint8]
 
@@ -22,8 +23,8 @@ Codes = NDArray[np.uint8]
 class Batch(NamedTuple):
     """URLs that were fetched: one row each, row for row.
 
-    `new` is the fetch; `old` has null everywhere where there was no entry; `signature` comes from the parse or the
-    fetch; `parsed` is metadata from the parse.
+    `new` is the fetch; `old` the entry before, null everywhere where there was none; `signature` comes from the parse
+    or the fetch; `parsed` is metadata from the parse.
     """
 
     new: pl.DataFrame
@@ -50,11 +51,11 @@ class Batch(NamedTuple):
 
 
 class News:
-    """What a segment says of each URL that it speaks of; see `matching` for the numbers."""
+    """What a segment says of each URL that it speaks of; `keys` are the CrawlDb's. See `matching` for the numbers."""
 
-    def __init__(self, segment: pl.DataFrame, old: pl.DataFrame, max_inlinks: int) -> None:
+    def __init__(self, segment: pl.DataFrame, keys: pl.Series, max_inlinks: int) -> None:
         self.segment = segment
-        self.group, self.at, self.before = match(segment["key"], old["key"])
+        self.group, self.at, self.before = match(segment["key"], keys)
         codes = segment["status"].to_numpy()
         self.fetches = latest(np.flatnonzero(is_fetch(codes)), self.group, segment["fetch_time"].to_numpy())
         links = np.flatnonzero(codes == status.STATUS_LINKED)
@@ -69,11 +70,11 @@ class News:
         self._codes = codes
 
     def batch(self, urls: Ints, old: pl.DataFrame) -> Batch:
-        """The fetched URLs with these numbers."""
+        """The fetched URLs with these numbers, whose entries before were `old`."""
         new = self.segment[self.row[urls]]
         signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
         signature = signature.zip_with(signature.is_not_null(), new["signature"])
-        return Batch(new, gather(old, self.at[urls]), signature, self._last(status.STATUS_PARSE_META, "metadata", urls))
+        return Batch(new, old, signature, self._last(status.STATUS_PARSE_META, "metadata", urls))
 
     def _last(self, kind: int, column: str, urls: Ints) -> pl.Series:
         """`column` of the last row of `kind` of each URL, null where there is none."""
@@ -96,13 +97,13 @@ def is_fetch(codes: Codes) -> Mask:
 
 
 def sort_out(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Entries by their status rather than by the file they come from, as in Nutch."""
+    """Entries (packed) and news by their status rather than by the file they come from, as in Nutch."""
     entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
     if entries.all() and not strays.any():
         return old, segment
     return (
-        pl.concat([old.filter(entries), segment.filter(strays)]).sort("key", maintain_order=True),
-        pl.concat([old.filter(~entries), segment.filter(~strays)]).sort("key", maintain_order=True),
+        pl.concat([old.filter(entries), pack(segment.filter(strays))]).sort("key", maintain_order=True),
+        pl.concat([unpack(old.filter(~entries)), segment.filter(~strays)]).sort("key", maintain_order=True),
     )
 
 

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import polars as pl
 
@@ -26,10 +26,12 @@ from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import Counters
 from minutch.tables.crawldata import data_file
-from minutch.tables.frame import CRAWLDB_SCHEMA, empty
+from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, empty
 from minutch.tables.merge import aligned
+from minutch.tables.packed import Patched
 from minutch.tables.parallel import for_each, memory_budget, ordered, workers
 from minutch.tables.shuffle import Shuffle
+from minutch.tables.writing import TableWriter
 
 if TYPE_CHECKING:
     from minutch.job import Progress
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
 _SMALL = 16 << 20  # bytes of CrawlDbs that may be few enough entries to follow Hadoop's order
 _SAMPLE = 64  # keys of a part that are looked at
 
-Step = Callable[[tuple[pl.DataFrame, ...]], tuple[pl.DataFrame, Counters]]
+T = TypeVar("T", pl.DataFrame, Patched)
+Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
 """What a job does with the rows of a range of keys, one table per source: the new entries, and what happened."""
 
 
@@ -47,7 +50,7 @@ def number_of_parts(conf: Configuration) -> int:
 
 
 class Entries:
-    """The entries of some CrawlDbs as sorted streams, one or more per partition. A context manager.
+    """The entries of some CrawlDbs as sorted streams, one or more per partition; `packed` or not. A context manager.
 
     `counters` collects what `entry_filter` does, when the streams have been read. Where `ties` says so of all entries,
     and they are few, equal keys come in Hadoop's order.
@@ -59,6 +62,8 @@ class Entries:
         conf: Configuration,
         entry_filter: EntryFilter,
         ties: Callable[[pl.DataFrame], bool] | None = None,
+        *,
+        packed: bool = False,
     ) -> None:
         self.counters = Counters()
         self.parts = number_of_parts(conf)
@@ -66,6 +71,8 @@ class Entries:
         self._conf = conf
         self._filter = entry_filter
         self._ties = ties
+        self._schema = PACKED_SCHEMA if packed else CRAWLDB_SCHEMA
+        self._scan = CrawlDb.scan_packed if packed else CrawlDb.scan_part
         self._shuffle: Shuffle | None = None
         self._stack = ExitStack()
         self._lock = Lock()
@@ -74,7 +81,7 @@ class Entries:
         follow = self._ties is not None and self._size() < _SMALL
         if follow or self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
             shuffle = Shuffle(
-                self.parts, CRAWLDB_SCHEMA, budget=memory_budget(self._conf), spill=self._dbs[0].path.parent
+                self.parts, self._schema, budget=memory_budget(self._conf), spill=self._dbs[0].path.parent
             )
             self._shuffle = self._stack.enter_context(shuffle)
             self._gather(shuffle, self._ties if follow else None)
@@ -88,7 +95,7 @@ class Entries:
         for db in self._dbs:
             for index, part in enumerate(db.parts()):
                 gathering.begin(file_size(part))
-                for frame in self._filtered(db.scan_part(index)):
+                for frame in self._filtered(self._scan(db, index)):
                     gathering.add(frame)
         gathering.finish(ties or (lambda _: False), list, self.parts)
 
@@ -110,7 +117,7 @@ class Entries:
         """The streams of a partition; of equal keys those of the first CrawlDb come first."""
         if self._shuffle is not None:
             return [self._shuffle.sorted(part)]
-        return [self._filtered(db.scan_part(part)) if db.parts() else iter([empty(CRAWLDB_SCHEMA)]) for db in self._dbs]
+        return [self._filtered(self._scan(db, part)) if db.parts() else iter([empty(self._schema)]) for db in self._dbs]
 
     def _filtered(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for frame in frames:
@@ -137,17 +144,33 @@ def file_size(part: Path) -> int:
     return data_file(part).stat().st_size
 
 
+Sources = Callable[[int], Sequence[Iterable[pl.DataFrame]]]
+"""The sorted streams of a partition."""
+
+
 def rewrite(
-    db: CrawlDb,
-    conf: Configuration,
-    sources: Callable[[int], Sequence[Iterable[pl.DataFrame]]],
-    step: Step,
-    progress: Progress,
+    db: CrawlDb, conf: Configuration, sources: Sources, step: Step[pl.DataFrame], progress: Progress
 ) -> Counters:
     """Replace `db` by what `step` makes of the sorted `sources` of each partition. The caller holds the lock.
 
     The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has changed.
     """
+    return _replace(db, conf, sources, step, progress, db.part_writer)
+
+
+def patch(db: CrawlDb, conf: Configuration, sources: Sources, step: Step[Patched], progress: Progress) -> Counters:
+    """As `rewrite`, where `step` puts rows into packed tables: what it leaves alone is copied."""
+    return _replace(db, conf, sources, step, progress, db.patched_writer)
+
+
+def _replace(
+    db: CrawlDb,
+    conf: Configuration,
+    sources: Sources,
+    step: Step[T],
+    progress: Progress,
+    open_writer: Callable[[Path, int], TableWriter[T]],
+) -> Counters:
     parts = number_of_parts(conf)
     threads = 1 if parts >= workers() else 0
     progress.expect(db.estimate)
@@ -155,7 +178,7 @@ def rewrite(
 
         def write_part(part: int) -> Counters:
             counters = Counters()
-            with db.part_writer(directory, part) as writer:
+            with open_writer(directory, part) as writer:
                 for frame, counted in ordered(step, aligned(*sources(part)), threads):
                     writer.write(frame)
                     counters.merge(counted)

@@ -43,12 +43,15 @@ def initial_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Count
     return _guarded(frame, scoring.initial_score_columns, lambda: change, counters)
 
 
+def sees_orphans(scoring: ScoringFilters) -> bool:
+    """Whether a filter wants to see the entries without news."""
+    return any(scoring_filter.is_written(name) for scoring_filter in scoring.filters for name in _ORPHANED)
+
+
 def orphaned_scores(
     frame: pl.DataFrame, untouched: pl.Series, scoring: ScoringFilters, counters: Counters
 ) -> pl.DataFrame:
-    """The entries, those without news (mask `untouched`) past the filters that want to see them."""
-    if not any(scoring_filter.is_written(name) for scoring_filter in scoring.filters for name in _ORPHANED):
-        return frame
+    """The entries, those without news (mask `untouched`) past the filters."""
     at = untouched.arg_true()
     changed = _guarded(frame[at], scoring.orphaned_score_columns, lambda: scoring.orphaned_score, counters)
     return frame.with_columns(frame[name].scatter(at, changed[name]) for name in frame.columns)

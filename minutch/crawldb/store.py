@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from minutch.tables.crawldata import CrawlDataWriter
+    from minutch.tables.packed import PatchedWriter
 
 
 class CrawlDb(Database):
@@ -32,6 +33,12 @@ class CrawlDb(Database):
 
         return scan(self.require_parts()[index])
 
+    def scan_packed(self, index: int) -> Iterator[pl.DataFrame]:
+        """As `scan_part`, in tables of PACKED_SCHEMA."""
+        from minutch.tables.packed import scan_packed
+
+        return scan_packed(self.require_parts()[index])
+
     def read_part(self, index: int) -> pl.DataFrame:
         """A whole partition as a table of CRAWLDB_SCHEMA, sorted by key."""
         from minutch.tables.crawldata import read
@@ -44,3 +51,10 @@ class CrawlDb(Database):
         from minutch.tables.crawldata import CrawlDataWriter
 
         return CrawlDataWriter(directory / part_name(index), mapfile=True)
+
+    @staticmethod
+    def patched_writer(directory: Path, index: int) -> PatchedWriter:
+        """As `part_writer`, for packed tables with some rows put in."""
+        from minutch.tables.packed import PatchedWriter
+
+        return PatchedWriter(directory / part_name(index))

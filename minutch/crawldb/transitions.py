@@ -30,8 +30,8 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.crawldb import rawmap, schedule, scoring
 from minutch.crawldb.groups import has_ties, keep_latest, merge_sorted
-from minutch.crawldb.matching import Ints, merged
-from minutch.crawldb.news import Batch, News, gather, inlinked, is_fetch, sort_out, untouched
+from minutch.crawldb.matching import Ints, has_repeats
+from minutch.crawldb.news import Batch, Codes, News, inlinked, is_fetch, sort_out, untouched
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.errors import FormatError
 from minutch.formats.javaio import decode_text
@@ -40,6 +40,7 @@ from minutch.plugin.chains import ScoringFilters
 from minutch.records import crawldatum as status
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables.frame import CRAWLDB_SCHEMA
+from minutch.tables.packed import Patched, pack, take, unpack
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ NO_FETCH_NO_OLD: Final = "neither fetched, linked to nor in the CrawlDb"
 
 _GENERATE_TIME: Final = rawmap.text_key(GENERATE_TIME_KEY)
 _COLUMNS: Final = CRAWLDB_SCHEMA.names()
+_STATUSES: Final = 256  # codes that a byte can hold
 _REPORTED: Final = 10  # URLs that are named in a message
 
 _SUCCESSES: Final = {
@@ -83,15 +85,17 @@ class Rules:
         )
 
 
-def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> tuple[pl.DataFrame, Counters]:
-    """The CrawlDb after `segment` (rows of crawl_fetch and crawl_parse) is merged into `old`; and what happened.
+def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> tuple[Patched, Counters]:
+    """The CrawlDb after `segment` (rows of crawl_fetch and crawl_parse) is merged into `old` (packed); what happened.
 
     The counters have one count per URL, by the status with which it leaves or the reason why it does not.
     Raises FormatError for a fetch status that no Nutch writes.
     """
     old, segment = sort_out(old, segment)
-    old, counters = keep_latest(old), Counters()
-    news = News(segment, old, rules.max_inlinks)
+    if has_repeats(old["key"]):
+        old = pack(keep_latest(unpack(old)))
+    counters = Counters()
+    news = News(segment, old["key"], rules.max_inlinks)
     known = news.at >= 0
     urls = np.flatnonzero(news.row >= 0)
     if not rules.additions:
@@ -99,15 +103,16 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> 
         urls = urls[known[urls]]
     else:
         _report_lost(news, counters)
-    result = _transit(news, urls, old, rules, now, counters)
-    before = gather(old, news.at[urls])
+    before = take(old, news.at[urls])
+    result = _transit(news, urls, before, rules, now, counters)
     result = scoring.updated_scores(result, before, inlinked(news, urls), rules.scoring, counters)
     result = _without_generate_time(result)
-    if rules.scoring.filters:
-        old = scoring.orphaned_scores(old, untouched(old, news.at[urls]), rules.scoring, counters)
-    table = merged(old, news.at[urls], news.before[urls], result)
-    _count_statuses(table, counters)
-    return table, counters
+    if scoring.sees_orphans(rules.scoring):
+        mask = untouched(old, news.at[urls])
+        old = pack(scoring.orphaned_scores(unpack(old), mask, rules.scoring, counters))
+    patched = Patched(old, result, news.at[urls], news.before[urls])
+    _count_statuses(patched, counters)
+    return patched, counters
 
 
 def order_matters(segment: pl.DataFrame) -> bool:
@@ -125,18 +130,18 @@ def order_matters(segment: pl.DataFrame) -> bool:
 
 
 def _transit(news: News, urls: Ints, old: pl.DataFrame, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
-    """The new entries of `urls`, in their order, before scores are updated."""
+    """The new entries of `urls`, in their order, before scores are updated; `old` row for row."""
     fetched = news.fetched[urls]
-    linked = urls[~fetched]
-    known = news.at[linked] >= 0
+    known = ~fetched & (news.at[urls] >= 0)
+    new = urls[~fetched & ~known]
     parts = [
-        (linked[known], old[news.at[linked[known]]]),  # pages that are known stay as they are
-        (linked[~known], _added(news.segment[news.row[linked[~known]]], rules, now, counters)),
+        (urls[known], old.filter(pl.Series(known))),  # pages that are known stay as they are
+        (new, _added(news.segment[news.row[new]], rules, now, counters)),
     ]
-    parts += _transit_fetched(urls[fetched], news, old, rules, now, counters)
+    parts += _transit_fetched(urls[fetched], news, old.filter(pl.Series(fetched)), rules, now, counters)
     parts = [(numbers, frame) for numbers, frame in parts if len(numbers)]
     if not parts:
-        return old.clear()
+        return news.segment.clear()
     if len(parts) == 1:
         return parts[0][1]
     order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
@@ -297,6 +302,12 @@ def _report_lost(news: News, counters: Counters) -> None:
         log.warning("%s: %s", NO_FETCH_NO_OLD, decode_text(key))
 
 
-def _count_statuses(frame: pl.DataFrame, counters: Counters) -> None:
-    for code, count in frame["status"].value_counts().sort("status").iter_rows():
-        counters.add(status.status_name(code), count)
+def _count_statuses(patched: Patched, counters: Counters) -> None:
+    def counted(codes: Codes) -> Ints:
+        return np.bincount(codes, minlength=_STATUSES)
+
+    before = patched.table["status"].to_numpy()
+    replaced = before[patched.at[patched.at >= 0]]
+    counts = counted(before) - counted(replaced) + counted(patched.rows["status"].to_numpy())
+    for code in np.flatnonzero(counts).tolist():
+        counters.add(status.status_name(code), int(counts[code]))

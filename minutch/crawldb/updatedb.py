@@ -14,7 +14,7 @@ from typing import Final
 
 from minutch.arguments import fail
 from minutch.crawldb.filtering import FILTER_PROPERTY, NORMALIZE_PROPERTY, PURGE_GONE_PROPERTY, EntryFilter
-from minutch.crawldb.partitions import Entries, file_size, number_of_parts, rewrite
+from minutch.crawldb.partitions import Entries, file_size, number_of_parts, patch
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.ties import Gathering
 from minutch.crawldb.transitions import ADDITIONS_PROPERTY, Rules, order_matters, update
@@ -113,7 +113,7 @@ def updatedb(
         raise StoreError(f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}")
     with (
         db.lock(force),
-        Entries([db], conf, entry_filter) as old,
+        Entries([db], conf, entry_filter, packed=True) as old,
         Shuffle(number_of_parts(conf), CRAWLDB_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as news,
         context.progress("updatedb") as progress,
     ):
@@ -125,7 +125,7 @@ def updatedb(
                 gathering.add(entry_filter.apply(frame, counters))
                 progress.advance(len(frame))
         gathering.finish(order_matters, old.sources, news.parts)
-        updated = rewrite(
+        updated = patch(
             db,
             conf,
             lambda part: [*old.streams(part), news.sorted(part)],

@@ -21,6 +21,7 @@ from minutch.formats.columns_native import (
     inlined,
     kernel,
     load8,
+    load32,
     load64,
     string_at,
 )
@@ -149,6 +150,7 @@ def fill_views(buf: Array, at: Array, length: Array, least: Int, base: Int, view
 
     Strings shorter than `least` are empty; the others set their bit in the bitmap `valid`, where that has room.
     """
+    source = np.int64(buf.ctypes.data)
     for i in range(len(at)):
         size = length[i]
         start = at[i]
@@ -156,7 +158,7 @@ def fill_views(buf: Array, at: Array, length: Array, least: Int, base: Int, view
             views[i, 0] = views[i, 1] = views[i, 2] = views[i, 3] = 0
         elif size > 12:
             views[i, 0] = size
-            views[i, 1] = word_at(buf, start, 4)
+            views[i, 1] = np.uint32(load32(source + start))
             views[i, 2] = 0
             views[i, 3] = np.uint32(start - base)
         else:
@@ -225,7 +227,8 @@ def inflate(
 ) -> Int:
     """Inflate zlib streams from number `first` on into `out`, one after the other.
 
-    Returns the number of the stream for which there was no room, or how many there are; -1 if one is damaged.
+    A stream with the bytes of the one before shares its output: the links of a page are often alike. Returns the
+    number of the stream for which there was no room, or how many there are; -1 if one is damaged.
     """
     counts = np.zeros(2, np.int64)
     source = np.int64(buf.ctypes.data)
@@ -233,6 +236,11 @@ def inflate(
     count_at = np.int64(counts.ctypes.data)
     end = out_at[first - 1] + out_len[first - 1] if first else np.int64(0)
     for i in range(first, len(at)):
+        if i and length[i] == length[i - 1]:
+            size = np.int64(length[i])
+            if compare(source + at[i], size, source + at[i - 1], size) == 0:
+                out_at[i], out_len[i] = out_at[i - 1], out_len[i - 1]
+                continue
         room = len(out) - end
         code = (
             call7(function, decompressor, source + at[i], length[i], target + end, room, count_at, count_at + 8)
@@ -301,7 +309,52 @@ def compare(a: Int, a_size: Int, b: Int, b_size: Int) -> Int:
     return a_size - b_size
 
 
-ROW, USED, POSITION, LAST_SYNC, COUNT, INDEX_DUE, INDEX_POSITION, INDEXED = range(8)
+@kernel
+def string_places(views: Array, addresses: Array, at: Array, length: Array) -> None:
+    """The address and length of each string of a column."""
+    for i in range(len(views)):
+        at[i] = string_at(views, addresses, i)
+        length[i] = views[i, 0]
+
+
+@kernel
+def put_in(
+    key_at: Array,
+    key_len: Array,
+    value_at: Array,
+    value_len: Array,
+    more_key_at: Array,
+    more_key_len: Array,
+    more_value_at: Array,
+    more_value_len: Array,
+    instead: Array,
+    before: Array,
+    out_key_at: Array,
+    out_key_len: Array,
+    out_value_at: Array,
+    out_value_len: Array,
+) -> None:
+    """Put more records between those of a table: record i before row before[i], which it replaces if instead[i] >= 0.
+
+    `before` ascends; records come as the places of their keys and values, the table's and the result's alike.
+    """
+    row, n = np.int64(0), np.int64(0)
+    for i in range(len(before) + 1):
+        end = before[i] if i < len(before) else len(key_at)
+        while row < end:
+            out_key_at[n], out_key_len[n] = key_at[row], key_len[row]
+            out_value_at[n], out_value_len[n] = value_at[row], value_len[row]
+            n += 1
+            row += 1
+        if i < len(before):
+            out_key_at[n], out_key_len[n] = more_key_at[i], more_key_len[i]
+            out_value_at[n], out_value_len[n] = more_value_at[i], more_value_len[i]
+            n += 1
+            if instead[i] >= 0:
+                row += 1
+
+
+ROW, USED, POSITION, LAST_SYNC, COUNT, INDEX_DUE, INDEX_POSITION, INDEXED, DESCENT = range(9)
 """Fields of the state of `lay_out`."""
 
 
@@ -312,9 +365,8 @@ def lay_out(
     marker: Array,
     sync_interval: Int,
     index_interval: Int,
-    views: Array,
-    addresses: Array,
-    values: Array,
+    key_at: Array,
+    key_len: Array,
     value_at: Array,
     value_len: Array,
     index_row: Array,
@@ -322,21 +374,24 @@ def lay_out(
 ) -> None:
     """Write records with Text keys into `out` as far as there is room, markers where they are due.
 
-    Goes on at row state[ROW] and byte state[USED] of `out`, which stands at state[POSITION] of the file. Fills in the
-    rows and positions that a MapFile's index gets, if index_interval > 0.
+    Records come by the addresses and lengths of their keys and values. Goes on at row state[ROW] and byte state[USED]
+    of `out`, which stands at state[POSITION] of the file. If index_interval > 0 (a MapFile), fills in the rows and
+    positions that the index gets, and stops at a row whose key is less than the one before: state[DESCENT].
     """
     row, used = state[ROW], state[USED]
     shift = state[POSITION] - used
     last_sync, count, due = state[LAST_SYNC], state[COUNT], state[INDEX_DUE]
     last_indexed, indexed = state[INDEX_POSITION], state[INDEXED]
     target = np.int64(out.ctypes.data)
-    source = np.int64(values.ctypes.data)
     room = np.int64(len(out)) - MARKER_SIZE
-    while row < len(views):
-        key_size = np.int64(views[row, 0])
-        value_size = np.int64(value_len[row])
+    while row < len(key_at):
+        key, key_size = key_at[row], np.int64(key_len[row])
+        value, value_size = value_at[row], np.int64(value_len[row])
         prefix = vint_size(key_size)
         if used + 8 + prefix + key_size + value_size > room:
+            break
+        if index_interval and row and compare(key_at[row - 1], np.int64(key_len[row - 1]), key, key_size) > 0:
+            state[DESCENT] = row
             break
         position = used + shift
         if index_interval and count >= due and position > last_indexed:
@@ -353,9 +408,9 @@ def lay_out(
         put_int(out, used, prefix + key_size + value_size)
         put_int(out, used + 4, prefix + key_size)
         used = put_vint(out, used + 8, key_size)
-        copy_bytes(target + used, string_at(views, addresses, row), key_size)
+        copy_bytes(target + used, key, key_size)
         used += key_size
-        copy_bytes(target + used, source + value_at[row], value_size)
+        copy_bytes(target + used, value, value_size)
         used += value_size
         count += 1
         row += 1
@@ -373,12 +428,3 @@ def partitions(views: Array, addresses: Array, parts: Int, out: Array) -> None:
         for k in range(views[i, 0]):
             h = np.uint32(31) * h + np.uint32(np.int8(load8(at + k)))
         out[i] = (h & np.uint32(0x7FFF_FFFF)) % parts
-
-
-@kernel
-def string_bytes(views: Array, addresses: Array, i: Int) -> Array:
-    """A copy of string `i` of a column."""
-    size = np.int64(views[i, 0])
-    out = np.empty(size, np.uint8)
-    copy_bytes(np.int64(out.ctypes.data), string_at(views, addresses, i), size)
-    return out

@@ -5,9 +5,10 @@ The bytes are those that SequenceFileWriter and MapFileWriter write from the sam
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -32,6 +33,41 @@ ZLIB_OVERHEAD = 64
 """Bytes of room that a zlib stream may want beyond its string's."""
 
 
+class Records(NamedTuple):
+    """Records by the addresses (int64) and lengths of their keys, as in a Text, and values, as in the file.
+
+    What lies at the addresses belongs to `owner`.
+    """
+
+    key_at: Offsets
+    key_len: Lengths
+    value_at: Offsets
+    value_len: Lengths
+    owner: object
+
+    @classmethod
+    def of(cls, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> Records:
+        """Keys from a column, values at offsets of a buffer."""
+        return cls(*places(keys), at + values.ctypes.data, length, (keys.owner, keys.views, values))
+
+    def between(self, start: int, end: int) -> Records:
+        """The records from number `start` to before `end`."""
+        here = slice(start, end)
+        return Records(self.key_at[here], self.key_len[here], self.value_at[here], self.value_len[here], self.owner)
+
+    def key(self, row: int) -> bytes:
+        """The bytes of a key."""
+        return ctypes.string_at(int(self.key_at[row]), int(self.key_len[row]))
+
+
+def places(strings: Strings) -> tuple[Offsets, Lengths]:
+    """The addresses and lengths of a column's strings."""
+    count = len(strings.views)
+    at, length = np.empty(count, np.int64), np.empty(count, np.int32)
+    kernels.string_places(strings.views, strings.addresses, at, length)
+    return at, length
+
+
 class BulkSequenceWriter:
     """Writes a SequenceFile whose values come serialized (and compressed, where the file is RECORD-compressed)."""
 
@@ -54,7 +90,7 @@ class BulkSequenceWriter:
         self._interval = index_interval
         self._out = np.empty(_ROOM, np.uint8)
         self._out[: len(header)] = np.frombuffer(header, np.uint8)
-        self._state = np.zeros(8, np.int64)
+        self._state = np.zeros(9, np.int64)
         self._state[kernels.USED] = self._state[kernels.POSITION] = len(header)
         self._state[kernels.INDEX_POSITION] = -1
         crc_path(path).unlink(missing_ok=True)
@@ -62,13 +98,20 @@ class BulkSequenceWriter:
         self._sums = crc_path(path).open("wb")
         self._sums.write(MAGIC + BYTES_PER_CHECKSUM.to_bytes(4, "big"))
 
-    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> tuple[Offsets, Offsets]:
-        """Append records; returns the rows that a MapFile's index gets, and their positions in the file."""
-        count = len(keys.views)
+    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None:
+        """Append records whose values lie at the offsets `at` of a buffer."""
+        self.append(Records.of(keys, values, at, length))
+
+    def append(self, records: Records) -> tuple[Offsets, Offsets]:
+        """Append records; returns the rows that a MapFile's index gets, and their positions in the file.
+
+        FormatError if the file is a MapFile's and a key is less than the one before it.
+        """
+        count = len(records.key_at)
         room = count // self._interval + 2 if self._interval else 1
         index_row, index_position = np.empty(room, np.int64), np.empty(room, np.int64)
         state = self._state
-        state[kernels.ROW] = state[kernels.INDEXED] = 0
+        state[kernels.ROW] = state[kernels.INDEXED] = state[kernels.DESCENT] = 0
         while True:
             kernels.lay_out(
                 self._out,
@@ -76,23 +119,25 @@ class BulkSequenceWriter:
                 self._marker,
                 SYNC_INTERVAL,
                 self._interval,
-                keys.views,
-                keys.addresses,
-                values,
-                at,
-                length,
+                *records[:4],
                 index_row,
                 index_position,
             )
             row = int(state[kernels.ROW])
             if row == count:
                 break
+            if state[kernels.DESCENT]:
+                self.reject(records.key(row - 1), records.key(row))
             self._drain()
-            need = int(keys.views[row, 0]) + int(length[row]) + _ROOM
+            need = int(records.key_len[row]) + int(records.value_len[row]) + _ROOM
             if need > 2 * len(self._out):  # one record that is longer than the buffer
                 self._out = np.concatenate((self._out, np.empty(need, np.uint8)))
         indexed = int(state[kernels.INDEXED])
         return index_row[:indexed], index_position[:indexed]
+
+    def reject(self, before: bytes, key: bytes) -> NoReturn:
+        """Raise the error for a key that is less than the one before it."""
+        raise FormatError("key out of order", path=self.path, expected=f"a key after {before!r}", found=repr(key))
 
     def _drain(self, *, all_of_it: bool = False) -> None:
         """Move what is in the buffer into the file, whole checksum chunks but at the end."""
@@ -155,20 +200,20 @@ class BulkMapWriter:
         self._last = b""
 
     def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None:
+        """Append records whose values lie at the offsets `at` of a buffer. FormatError as `append`."""
+        self.append(Records.of(keys, values, at, length))
+
+    def append(self, records: Records) -> None:
         """Append records. FormatError if a key is less than the one before it."""
-        count = len(keys.views)
+        count = len(records.key_at)
         if not count:
             return
-        wrong = kernels.out_of_order(keys.views, keys.addresses)
-        first = _key(keys, 0)
-        if wrong >= 0 or first < self._last:
-            before, key = (self._last, first) if wrong < 0 else (_key(keys, wrong - 1), _key(keys, wrong))
-            raise FormatError(
-                "key out of order", path=self._data.path, expected=f"a key after {before!r}", found=repr(key)
-            )
-        self._last = _key(keys, count - 1)
-        for row, position in zip(*map(np.ndarray.tolist, self._data.write(keys, values, at, length)), strict=True):
-            key = _key(keys, row)
+        first = records.key(0)
+        if first < self._last:
+            self._data.reject(self._last, first)
+        self._last = records.key(count - 1)
+        for row, position in zip(*map(np.ndarray.tolist, self._data.append(records)), strict=True):
+            key = records.key(row)
             self._index.append_raw(encode_vlong(len(key)) + key, position.to_bytes(8, "big"))
 
     def close(self) -> None:
@@ -185,7 +230,7 @@ class BulkMapWriter:
 class BulkWriter(Protocol):
     """Either of the two."""
 
-    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> object: ...
+    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None: ...
     def close(self) -> None: ...
     def discard(self) -> None: ...
 
@@ -233,7 +278,3 @@ def deflate(values: Bytes, at: Offsets, length: Lengths, library: Libdeflate) ->
     with compressor(LEVEL) as state:
         deflate_kernels.deflate(values, at, length, out, out_at, out_len, state, library.zlib_compress)
     return out, out_at, out_len
-
-
-def _key(keys: Strings, row: int) -> bytes:
-    return bytes(kernels.string_bytes(keys.views, keys.addresses, row))

@@ -5,7 +5,7 @@ The bytes are those of the codec for single records (`crawldatum`), which tests 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from minutch.formats import columns_kernels
 from minutch.formats.columns import Batch, Lengths, Offsets
 from minutch.formats.columns_arrow import Bytes, from_series
 from minutch.formats.columns_reading import string_column
-from minutch.formats.columns_writing import BulkWriter
+from minutch.formats.columns_writing import BulkMapWriter, BulkWriter, Records, places
 from minutch.records import crawldatum_kernels
 
 NUMBERS = {
@@ -27,6 +27,7 @@ NUMBERS = {
 }
 MAX_SIGNATURE = 127
 _ROWS_AT_A_TIME = 100_000
+_RECORDS_AT_A_TIME = 1 << 15
 
 
 def decode(batch: Batch) -> pl.DataFrame | None:
@@ -34,19 +35,43 @@ def decode(batch: Batch) -> pl.DataFrame | None:
 
     Keys, signatures and metadata are views into the batch's buffers.
     """
-    count = batch.size
+    columns = decode_values(batch.values, batch.value_at, batch.value_len)
+    if columns is None:
+        return None
+    return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len), *columns])
+
+
+def decode_values(values: Bytes, at: Offsets, length: Lengths, *, optional: bool = False) -> list[pl.Series] | None:
+    """The columns of CRAWLDB_SCHEMA without `key`, of serialized records; None if one is not of version 7.
+
+    Where they are `optional`, numbers are 0 and strings null in the place of records without a byte.
+    """
+    count = len(at)
     numbers = {name: np.empty(count, dtype) for name, dtype in NUMBERS.items()}
     signature = np.empty(count, np.int64), np.empty(count, np.int32)
     metadata = np.empty(count, np.int64), np.empty(count, np.int32)
     fields = [column if name != "score" else column.view(np.int32) for name, column in numbers.items()]
     fields += [*signature, *metadata]
-    if not crawldatum_kernels.decode(batch.values, batch.value_at, batch.value_len, *fields):
+    if not crawldatum_kernels.decode(values, at, length, optional, *fields):
         return None
-    columns = [string_column("key", batch.keys, batch.key_at, batch.key_len)]
-    columns += [pl.Series(name, column) for name, column in numbers.items()]
-    columns.append(string_column("signature", batch.values, *signature, least=1))
-    columns.append(string_column("metadata", batch.values, *metadata, least=1))
-    return pl.DataFrame(columns)
+    columns = [pl.Series(name, column) for name, column in numbers.items()]
+    columns.append(string_column("signature", values, *signature, least=1))
+    columns.append(string_column("metadata", values, *metadata, least=1))
+    return columns
+
+
+def packed(batch: Batch) -> pl.DataFrame | None:
+    """The records of `batch` as a table of PACKED_SCHEMA; None if one is not as `encode` writes it."""
+    status = np.empty(batch.size, np.uint8)
+    if not crawldatum_kernels.plain(batch.values, batch.value_at, batch.value_len, status):
+        return None
+    return pl.DataFrame(
+        [
+            string_column("key", batch.keys, batch.key_at, batch.key_len),
+            pl.Series("status", status),
+            string_column("value", batch.values, batch.value_at, batch.value_len),
+        ]
+    )
 
 
 def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
@@ -79,6 +104,46 @@ class DatumSink:
         """Append the rows of `frame`."""
         for part in frame.iter_slices(_ROWS_AT_A_TIME):
             self._file.write(from_series(part["key"]), *encode(part))
+
+
+class Patches(Protocol):
+    """Serialized records with their keys (`table`: key, value), and rows that are put among them; see `put_in`."""
+
+    @property
+    def table(self) -> pl.DataFrame: ...
+    @property
+    def rows(self) -> pl.DataFrame: ...
+    @property
+    def at(self) -> Offsets: ...
+    @property
+    def before(self) -> Offsets: ...
+
+
+class PatchedSink:
+    """A MapFile of <Text, CrawlDatum>, uncompressed, into which most records are copied as they lie in memory."""
+
+    def __init__(self, file: BulkMapWriter) -> None:
+        self._file = file
+        self.close, self.discard = file.close, file.discard
+
+    def write(self, patches: Patches) -> None:
+        """Append records."""
+        keys, values = from_series(patches.table["key"]), from_series(patches.table["value"])
+        records = Records(*places(keys), *places(values), (keys, values))
+        if len(patches.rows):
+            rows = Records.of(from_series(patches.rows["key"]), *encode(patches.rows))
+            records = put_in(records, rows, patches.at, patches.before)
+        for start in range(0, len(records.key_at), _RECORDS_AT_A_TIME):
+            self._file.append(records.between(start, start + _RECORDS_AT_A_TIME))
+
+
+def put_in(table: Records, rows: Records, at: Offsets, before: Offsets) -> Records:
+    """The records of `table` with `rows` among them: row i for record at[i], or if that is -1 ahead of before[i]."""
+    count = len(table.key_at) + int((at < 0).sum())
+    key_at, value_at = np.empty(count, np.int64), np.empty(count, np.int64)
+    key_len, value_len = np.empty(count, np.int32), np.empty(count, np.int32)
+    columns_kernels.put_in(*table[:4], *rows[:4], at, before, key_at, key_len, value_at, value_len)
+    return Records(key_at, key_len, value_at, value_len, (table.owner, rows.owner))
 
 
 def _numbers(frame: pl.DataFrame) -> list[Any]:

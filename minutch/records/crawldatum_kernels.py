@@ -31,6 +31,7 @@ def decode(
     buf: Array,
     at: Array,
     length: Array,
+    optional: Bool,
     status: Array,
     fetch_time: Array,
     modified_time: Array,
@@ -42,10 +43,17 @@ def decode(
     metadata_at: Array,
     metadata_len: Array,
 ) -> Bool:
-    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a plain version 7."""
+    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a plain version 7.
+
+    Where values are `optional`, one without a byte gives zeros.
+    """
     for i in range(len(at)):
         p = at[i]
         size = length[i]
+        if optional and size == 0:
+            status[i] = retries[i] = interval[i] = score_bits[i] = fetch_time[i] = modified_time[i] = 0
+            signature_at[i] = signature_len[i] = metadata_at[i] = metadata_len[i] = 0
+            continue
         if size < FIXED_SIZE + 1 or buf[p] != 7:
             return False
         status[i] = buf[p + 1]
@@ -70,6 +78,26 @@ def decode(
             if entries > 0:
                 metadata_len[i] = size - flag - 1
         elif size != flag + 1:
+            return False
+    return True
+
+
+@kernel
+def plain(buf: Array, at: Array, length: Array, status: Array) -> Bool:
+    """Fill `status` from the values at offsets `at` of `buf`; False if one of them is not as `encode` writes it."""
+    for i in range(len(at)):
+        p = at[i]
+        size = length[i]
+        if size < FIXED_SIZE + 1 or buf[p] != 7:
+            return False
+        status[i] = buf[p + 1]
+        flag = FIXED_SIZE + np.int64(np.int8(buf[p + 27]))
+        if flag < FIXED_SIZE or flag >= size:
+            return False
+        if size == flag + 1:
+            if buf[p + flag] != 0:
+                return False
+        elif buf[p + flag] != 1 or map_size(buf, p + flag + 1, p + size) <= 0:
             return False
     return True
 

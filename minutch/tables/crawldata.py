@@ -33,14 +33,20 @@ def scan(path: Path, *, threads: int = 0, span_size: int = SPAN_SIZE) -> Iterato
     A table holds the records of about `span_size` bytes of the file. `threads` decode ahead (0 = one per core).
     Raises FormatError (damage, or other classes than <Text, CrawlDatum>).
     """
-    file = BulkFile(data_file(path), span_size=span_size)
-    check_classes(file, CRAWL_DATUM)
-    return ordered(lambda span: _read_span(file, span), file.spans(), threads)
+    file = open_file(path, span_size)
+    return ordered(lambda span: read_span(file, span), file.spans(), threads)
 
 
 def read(path: Path, *, threads: int = 0) -> pl.DataFrame:
     """All records of the file or MapFile at `path`."""
     return concat(list(scan(path, threads=threads)))
+
+
+def open_file(path: Path, span_size: int = SPAN_SIZE) -> BulkFile:
+    """The file or MapFile at `path`. Raises FormatError unless it holds <Text, CrawlDatum>."""
+    file = BulkFile(data_file(path), span_size=span_size)
+    check_classes(file, CRAWL_DATUM)
+    return file
 
 
 def data_file(path: Path) -> Path:
@@ -61,7 +67,8 @@ def check_classes(file: BulkFile, value_class: str) -> None:
         )
 
 
-def _read_span(file: BulkFile, span: Span) -> pl.DataFrame:
+def read_span(file: BulkFile, span: Span) -> pl.DataFrame:
+    """The records of a span."""
     batch = file.batch(span)
     if batch is not None:
         from minutch.records import crawldatum_bulk
@@ -86,7 +93,7 @@ def _read_rows(file: BulkFile, span: Span) -> pl.DataFrame:
     return frame.insert_column(0, pl.Series("key", keys, dtype=pl.Binary))
 
 
-class CrawlDataWriter(TableWriter):
+class CrawlDataWriter(TableWriter[pl.DataFrame]):
     """Writes tables of CRAWLDB_SCHEMA to a MapFile (rows in ascending order of key) or to a plain SequenceFile.
 
     `compression` is NONE, RECORD or BLOCK; `sync` and `index_sync` give the markers.
@@ -105,13 +112,13 @@ class CrawlDataWriter(TableWriter):
         self.path, self.mapfile, self.compression = path, mapfile, compression
         self._sync, self._index_sync = sync, index_sync
 
-    def _open_rows(self) -> Sink:
+    def _open_rows(self) -> Sink[pl.DataFrame]:
         options: dict[str, Any] = {"compression": self.compression, "sync": self._sync}
         if self.mapfile:
             return _RowSink(MapFileWriter(self.path, TEXT, CRAWL_DATUM, index_sync=self._index_sync, **options))
         return _RowSink(SequenceFileWriter(self.path, TEXT, CRAWL_DATUM, **options))
 
-    def _open_bulk(self) -> Sink | None:
+    def _open_bulk(self) -> Sink[pl.DataFrame] | None:
         from minutch.formats import columns_writing
         from minutch.records import crawldatum_bulk
 

@@ -3,6 +3,7 @@
 A key is a URL's bytes as they stand in a Text, not decoded: invalid UTF-8 survives, and byte order is Nutch's order.
 
     CRAWLDB_SCHEMA   one row per CrawlDatum
+    PACKED_SCHEMA    the same, not taken apart; see `packed`
     INLINKS_SCHEMA   one row per Inlink; the rows of one key lie together, in the order of the record
     OUTLINKS_SCHEMA  one row per Outlink of a ParseData, in the order of the record
 
@@ -26,6 +27,8 @@ CRAWLDB_SCHEMA = pl.Schema(
         "metadata": pl.Binary(),  # null = none or empty, else Hadoop's MapWritable as it was stored
     }
 )
+
+PACKED_SCHEMA = pl.Schema({"key": pl.Binary(), "status": pl.UInt8(), "value": pl.Binary()})
 
 INLINKS_SCHEMA = pl.Schema(
     {

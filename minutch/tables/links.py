@@ -94,7 +94,7 @@ def _read_outlinks(file: BulkFile, span: Span) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=OUTLINKS_SCHEMA, orient="row")
 
 
-class InlinksWriter(TableWriter):
+class InlinksWriter(TableWriter[pl.DataFrame]):
     """Writes tables of INLINKS_SCHEMA to a LinkDb part, a MapFile whose records are compressed one by one.
 
     The rows of a key lie together in one table, in the order in which they are to be written; keys ascend. A row with
@@ -113,12 +113,12 @@ class InlinksWriter(TableWriter):
         self.path, self.layout = path, layout
         self._syncs = (sync, index_sync)
 
-    def _open_rows(self) -> Sink:
+    def _open_rows(self) -> Sink[pl.DataFrame]:
         sync, index_sync = self._syncs
         file = MapFileWriter(self.path, TEXT, INLINKS, compression=RECORD, sync=sync, index_sync=index_sync)
         return _RowSink(file, self.layout)
 
-    def _open_bulk(self) -> Sink | None:
+    def _open_bulk(self) -> Sink[pl.DataFrame] | None:
         from minutch.formats.columns_native import libdeflate
         from minutch.records import links_bulk
 

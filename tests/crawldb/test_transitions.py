@@ -15,11 +15,13 @@ from minutch.crawldb.transitions import NO_FETCH_NO_OLD, NOT_ADDED, Rules, order
 from minutch.errors import FormatError
 from minutch.formats.javahash import float32
 from minutch.formats.writables import LongWritable, MapWritable, Text
+from minutch.job import Counters
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables import rows
 from minutch.tables.merge import sort_by_key
+from minutch.tables.packed import pack
 from tests.support.crawldbs import metadata
 
 NOW = 1_800_000_000_000
@@ -169,7 +171,7 @@ segments = st.lists(entries(SEGMENT), max_size=12)
 
 
 def check(old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: Rules) -> None:
-    table, counters = update(sort_by_key(rows.to_frame(old)), sort_by_key(rows.to_frame(segment)), given_rules, NOW)
+    table, counters = updated(sort_by_key(rows.to_frame(old)), sort_by_key(rows.to_frame(segment)), given_rules, NOW)
     together = sorted([*old, *segment], key=lambda entry: entry[0].encode())
     expected = {}
     for url, group in groupby(together, key=lambda entry: entry[0]):
@@ -203,10 +205,16 @@ def test_as_one_url_at_a_time_with_kernels(
 # -- single cases --------------------------------------------------------------------------------------------------
 
 
+def updated(old: pl.DataFrame, segment: pl.DataFrame, given_rules: Rules, now: int) -> tuple[pl.DataFrame, Counters]:
+    """As `update`, all of it in tables of CRAWLDB_SCHEMA."""
+    patched, counters = update(pack(old), segment, given_rules, now)
+    return patched.to_frame(), counters
+
+
 def one(old: CrawlDatum | None, *segment: CrawlDatum, given_rules: Rules = USUAL) -> CrawlDatum:
     """The new entry of the one URL there is."""
     known = [] if old is None else [("http://a/", old)]
-    table, _ = update(
+    table, _ = updated(
         rows.to_frame(known), rows.to_frame([("http://a/", datum) for datum in segment]), given_rules, NOW
     )
     ((_, datum),) = rows.records(table)
@@ -230,7 +238,7 @@ def test_of_too_many_links_the_lowest_scores_count() -> None:
 
 def test_the_latest_of_several_old_entries_counts() -> None:
     entries_before = [CrawlDatum(codes.STATUS_DB_FETCHED, i, 1.0, time) for i, time in enumerate((5, 9, 7))]
-    table, counters = update(
+    table, counters = updated(
         rows.to_frame([("http://a/", datum) for datum in entries_before]), rows.to_frame([]), USUAL, NOW
     )
     assert table["fetch_interval"].to_list() == [1]
@@ -239,7 +247,7 @@ def test_the_latest_of_several_old_entries_counts() -> None:
 
 def test_a_lone_signature_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     segment = rows.to_frame([("http://a/", CrawlDatum(codes.STATUS_SIGNATURE, signature=b"s"))])
-    table, counters = update(rows.to_frame([]), segment, USUAL, NOW)
+    table, counters = updated(rows.to_frame([]), segment, USUAL, NOW)
     assert (len(table), counters) == (0, {NO_FETCH_NO_OLD: 1})
     assert "http://a/" in caplog.text
 
@@ -248,14 +256,14 @@ def test_nothing_is_added_where_additions_are_not_allowed() -> None:
     segment = rows.to_frame(
         [("http://a/", CrawlDatum(codes.STATUS_LINKED)), ("http://b/", CrawlDatum(codes.STATUS_SIGNATURE))]
     )
-    table, counters = update(rows.to_frame([]), segment, NO_ADDITIONS, NOW)
+    table, counters = updated(rows.to_frame([]), segment, NO_ADDITIONS, NOW)
     assert (len(table), counters) == (0, {NOT_ADDED: 2})
 
 
 def test_entries_count_by_their_status_not_by_their_file() -> None:
     stray_link = ("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, 0.5))
     stray_entry = ("http://a/", CrawlDatum(codes.STATUS_DB_FETCHED, 60, 1.0, 9))
-    table, _ = update(rows.to_frame([stray_link]), rows.to_frame([stray_entry]), USUAL, NOW)
+    table, _ = updated(rows.to_frame([stray_link]), rows.to_frame([stray_entry]), USUAL, NOW)
     ((_, datum),) = rows.records(table)
     assert (datum.status, datum.score) == (codes.STATUS_DB_FETCHED, 1.5)
 
@@ -272,7 +280,7 @@ def test_an_unknown_status_of_another_kind_is_reported(caplog: pytest.LogCapture
 
 
 def test_an_update_of_nothing_by_nothing() -> None:
-    table, counters = update(rows.to_frame([]), rows.to_frame([]), USUAL, NOW)
+    table, counters = updated(rows.to_frame([]), rows.to_frame([]), USUAL, NOW)
     assert table.schema == rows.to_frame([]).schema
     assert not counters
 
@@ -318,7 +326,7 @@ def test_a_failing_scoring_filter_costs_only_its_records(caplog: pytest.LogCaptu
     picky = Rules(USUAL.schedule, Picky(), 3, 7776000, 100, True)  # type: ignore[arg-type]
     links: Mapping[str, float] = {"http://a/": 0.5, "http://b/": 0.25}
     segment = rows.to_frame([(url, CrawlDatum(codes.STATUS_LINKED, 5, score)) for url, score in links.items()])
-    table, counters = update(rows.to_frame([]), segment, picky, NOW)
+    table, counters = updated(rows.to_frame([]), segment, picky, NOW)
     assert table["score"].to_list() == [0.0, 0.25]
     assert counters["errors of scoring filters"] == 1
     assert "http://a/" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
 
@@ -12,8 +13,8 @@ import pytest
 from minutch.errors import FormatError
 from minutch.formats import columns_arrow
 from minutch.formats.columns_arrow import from_series
-from minutch.formats.columns_kernels import string_bytes
 from minutch.formats.columns_reading import string_column
+from minutch.formats.columns_writing import places
 
 STRINGS = [b"", b"a", b"exactly12byt", b"thirteen byte", b"http://www.example.org/", b"\xff\0\xfe", b"x" * 5000]
 
@@ -29,7 +30,7 @@ def column(strings: list[bytes]) -> pl.Series:
 def strings_of(series: pl.Series) -> list[bytes]:
     """What a kernel sees in a column."""
     strings = from_series(series)
-    return [string_bytes(strings.views, strings.addresses, i).tobytes() for i in range(len(series))]
+    return [ctypes.string_at(int(at), int(size)) for at, size in zip(*places(strings), strict=True)]
 
 
 def test_polars_sees_the_strings() -> None:
