@@ -8,6 +8,7 @@ any httpx.AsyncBaseTransport.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -42,8 +43,9 @@ from .credentials import Credentials, authorized
 from .curltransport import BodyStream, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
+from .exchange import Order, Reply
 from .failures import UnknownHost, java_text
-from .headers import SpellCheckedMetadata, put_line, unfold
+from .headers import SpellCheckedMetadata, put_lines, unfold
 from .loginform import Sessions
 from .names import Names, make_names
 from .settings import HttpSettings
@@ -61,6 +63,8 @@ ETAG_KEY: Final = Text("ETag")
 _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
+_PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
+"""Hosts that need none of what httpx does to a URL."""
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
 _NOT_MODIFIED: Final = 304
@@ -112,7 +116,7 @@ class HttpBase(Protocol):
         self.settings = HttpSettings.from_conf(conf)
         self.names = make_names(self.settings.names) if transport is None else None
         self.transport = transport or make_transport(self.settings, AddressRules.from_conf(conf), self.names)
-        self._takes_target = getattr(self.transport, "takes_target", False)
+        self._curl = self.transport if isinstance(self.transport, CurlTransport) else None
         self._fixed = self._fixed_headers()
         self.credentials = Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
@@ -199,18 +203,41 @@ class HttpBase(Protocol):
         """One request. Raises httpx.TransportError if there is no answer, or no use in it."""
         if not url.host.isascii() or not url.host:
             raise UnknownHost(url.host)
-        await self.sessions.enter(url.host)
+        if self.credentials.forms:
+            await self.sessions.enter(url.host)
         limit = self.settings.content_limit if content_limit is None else content_limit
-        target = url.file if url.file.startswith("/") else "/" + url.file
+        file = url.file
+        target = file if file.startswith("/") else "/" + file
         headers = self.request_headers(url, datum)
-        request = self._request("GET", url, target, headers, limit)
         metadata = SpellCheckedMetadata()
         metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
+        if self._curl is not None and not self.credentials.scopes and _PLAIN_HOST.fullmatch(url.host):
+            reply = await self._curl.transfer(self._order(url, target, headers, limit))
+        else:
+            reply = await self._exchange(self._request("GET", url, target, headers, limit), url)
+        if self.settings.store_request:
+            metadata.add(REQUEST_KEY, self._request_text(target, headers, reply.version))
+        return self._read(reply, metadata, limit)
+
+    def _order(self, url: Url, target: str, headers: list[tuple[bytes, bytes]], limit: int) -> Order:
+        lines = [name + b": " + value for name, value in headers]
+        if not self.settings.accept:
+            lines.append(b"Accept:")  # else libcurl adds its own
+        return Order(
+            url.protocol,
+            url.host.lower(),
+            None if url.port == -1 else url.port,
+            target.encode("utf-8", "surrogateescape"),
+            lines,
+            limit,
+            self.settings.proxy.proxy_for(url.host),
+        )
+
+    async def _exchange(self, request: httpx.Request, url: Url) -> Reply:
+        """The answer to a request of httpx's, with credentials if the server asks for some that we have."""
         response = await self._send(request, url)
         try:
-            if self.settings.store_request:
-                metadata.add(REQUEST_KEY, self._request_text(target, headers, response))
-            return await self._read(response, metadata, limit)
+            return await _reply(response, request.extensions["content_limit"])
         finally:
             await response.aclose()
 
@@ -219,7 +246,7 @@ class HttpBase(Protocol):
     ) -> httpx.Request:
         return httpx.Request(
             method,
-            _origin(url) if self._takes_target else _request_url(url, target),
+            _origin(url) if self._curl is not None else _request_url(url, target),
             headers=headers,
             content=content or None,
             extensions={
@@ -266,28 +293,29 @@ class HttpBase(Protocol):
         request = self._request(method, url, url.file or "/", headers, self.settings.content_limit, content)
         return await self.transport.handle_async_request(request)
 
-    def _request_text(self, target: str, headers: list[tuple[bytes, bytes]], response: httpx.Response) -> str:
+    def _request_text(self, target: str, headers: list[tuple[bytes, bytes]], answered: bytes) -> str:
         version = "1.0" if self.settings.http_version == "1.0" else "1.1"
-        if response.extensions.get("http_version") == b"HTTP/2":
+        if answered == b"HTTP/2":
             version = "2"
         lines = [f"{name.decode()}: {value.decode()}\r\n" for name, value in headers]
         return f"GET {target} HTTP/{version}\r\n{''.join(lines)}\r\n"
 
     # -- response ----------------------------------------------------------------------------------------------
 
-    async def _read(self, response: httpx.Response, metadata: Metadata, limit: int) -> Answer:
-        lines = list(unfold(response.extensions.get("head") or _head_of(response)))
-        for line in lines[1:]:
-            put_line(metadata, line)
-        for line in unfold(response.extensions.get("trailers", ())):
-            put_line(metadata, line)
-        if self.settings.store_address and "address" in response.extensions:
-            metadata.set(IP_ADDRESS_KEY, response.extensions["address"][0])
-        if self.settings.store_headers:
-            metadata.set(RESPONSE_HEADERS_KEY, "".join(f"{line}\r\n" for line in lines) + "\r\n")
-        if self.settings.store_versions:
-            _put_versions(metadata, response)
-        body, truncated = await self._body(response, metadata, limit)
+    def _read(self, reply: Reply, metadata: Metadata, limit: int) -> Answer:
+        put_lines(metadata, reply.head, start=1)
+        if reply.trailers:
+            put_lines(metadata, reply.trailers)
+        settings = self.settings
+        if settings.store_address and reply.address is not None:
+            metadata.set(IP_ADDRESS_KEY, reply.address[0])
+        if settings.store_headers:
+            metadata.set(RESPONSE_HEADERS_KEY, "".join(f"{line}\r\n" for line in unfold(reply.head)) + "\r\n")
+        if settings.store_versions:
+            _put_versions(metadata, reply)
+        body, truncated = reply.body, reply.truncated
+        if reply.error is not None:
+            body, truncated = self._broken(reply.code, body, reply.error, metadata)
         coding = metadata.first("Content-Encoding")
         if coding is not None and body:
             body = decode(body, coding, limit if limit < 0 else limit + 1)
@@ -296,20 +324,7 @@ class HttpBase(Protocol):
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
             metadata.set(TRUNCATED_REASON_KEY, truncated)
-        return Answer(response.status_code, body, metadata)
-
-    async def _body(self, response: httpx.Response, metadata: Metadata, limit: int) -> tuple[bytes, str | None]:
-        """The content as it came and why it is not whole, if it is not."""
-        stream = response.stream
-        if isinstance(stream, BodyStream):
-            body: bytes = stream.body
-            error: Exception | None = response.extensions.get("body_error")
-            truncated: str | None = response.extensions.get("truncated")
-        else:
-            body, error, truncated = await _drain(response, limit)
-        if error is None:
-            return body, truncated
-        return self._broken(response.status_code, body, error, metadata)
+        return Answer(reply.code, body, metadata)
 
     def _broken(self, code: int, body: bytes, error: Exception, metadata: Metadata) -> tuple[bytes, str | None]:
         """Content that broke off: an error page may go without, a page cut off by a plain close is kept as it is."""
@@ -370,6 +385,27 @@ def _head_of(response: httpx.Response) -> list[bytes]:
     return [first, *(name + b": " + value for name, value in response.headers.raw)]
 
 
+async def _reply(response: httpx.Response, limit: int) -> Reply:
+    """A response of httpx's, its content read up to `limit` bytes."""
+    extensions = response.extensions
+    stream = response.stream
+    if isinstance(stream, BodyStream):
+        body, error, truncated = stream.body, extensions.get("body_error"), extensions.get("truncated")
+    else:
+        body, error, truncated = await _drain(response, limit)
+    return Reply(
+        response.status_code,
+        extensions.get("head") or _head_of(response),
+        body,
+        extensions.get("trailers", []),
+        extensions.get("http_version", b"HTTP/1.1"),
+        error,
+        truncated,
+        extensions.get("address"),
+        extensions.get("tls"),
+    )
+
+
 async def _drain(response: httpx.Response, limit: int) -> tuple[bytes, Exception | None, str | None]:
     """Read a stream up to `limit` bytes: content, the error that ended it, why it is not whole."""
     pieces: list[bytes] = []
@@ -387,14 +423,13 @@ async def _drain(response: httpx.Response, limit: int) -> tuple[bytes, Exception
     return b"".join(pieces), None, None
 
 
-def _put_versions(metadata: Metadata, response: httpx.Response) -> None:
-    version = response.extensions.get("http_version", b"HTTP/1.1").decode().lower()
+def _put_versions(metadata: Metadata, reply: Reply) -> None:
+    version = reply.version.decode().lower()
     versions = ["h2" if version == "http/2" else version]
-    tls = response.extensions.get("tls")
-    if tls is not None:
-        versions.append(tls[0].removesuffix(".0"))
-        metadata.set(CIPHER_SUITES_KEY, java_name(tls[1]))
-        metadata.set(TLS_VERDICT_KEY, "verified" if tls[2] else "not checked")
+    if reply.tls is not None:
+        versions.append(reply.tls[0].removesuffix(".0"))
+        metadata.set(CIPHER_SUITES_KEY, java_name(reply.tls[1]))
+        metadata.set(TLS_VERDICT_KEY, "verified" if reply.tls[2] else "not checked")
     metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
 
 

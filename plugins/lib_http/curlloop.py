@@ -29,7 +29,7 @@ class CurlLoop:
         self._loop = asyncio.get_running_loop()
         self._epoll = select.epoll()
         self._masks: dict[int, int] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
         self._transfers: dict[Any, Done] = {}
         self._collecting = False
         self.multi: Any = pycurl.CurlMulti()
@@ -91,7 +91,11 @@ class CurlLoop:
             self._timer.cancel()
             self._timer = None
         if milliseconds >= 0:
-            self._timer = self._loop.call_later(min(milliseconds / 1000, _MAX_WAIT), self._on_timeout)
+            self._timer = (
+                self._loop.call_later(min(milliseconds / 1000, _MAX_WAIT), self._on_timeout)
+                if milliseconds
+                else self._loop.call_soon(self._on_timeout)
+            )
 
     # -- asyncio's callbacks -----------------------------------------------------------------------------------
 

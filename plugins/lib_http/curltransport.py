@@ -13,6 +13,8 @@ A response has in its `extensions`
     address         address and port that answered
     tls             (protocol, cipher, verified) where that is recorded
 Anything that prevents an answer is raised as an httpx.TransportError (see failures.py).
+
+`transfer` does the same without httpx's objects, which cost as much as the rest of a request: an Order in, a Reply out.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import pycurl
 
 from .curlloop import CurlLoop
 from .curlslot import CurlSettings, CurlSlot
+from .exchange import Order, Reply
 from .failures import ForbiddenAddress, TlsFailure, TooLarge, UnknownHost, connect_error
 from .names import Names
 
@@ -73,9 +76,6 @@ class CurlResponse(httpx.Response):
 class CurlTransport(httpx.AsyncBaseTransport):
     """Transfers on the running event loop; made lazily, so that it may be constructed outside of one."""
 
-    takes_target = True
-    """The extension `target` is enough: a request's URL may be that of the host alone."""
-
     def __init__(
         self,
         settings: CurlSettings,
@@ -96,25 +96,32 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Fetch one answer; redirects are the caller's business."""
+        order = _order(request, self._limit)
+        reply = await self.transfer(order)
+        return CurlResponse(reply.code, BodyStream(reply.body, reply.error), _extensions(reply), request)
+
+    async def transfer(self, order: Order) -> Reply:
+        """Fetch one answer."""
         if self._curl is None:
             self._curl = CurlLoop(self._settings.max_connections)
-        addresses = await self._addresses(request)
+        addresses = await self._addresses(order)
         slot = self._idle.pop() if self._idle else CurlSlot(self._settings, self._accepts)
-        self._prepare(slot, request, addresses)
-        future: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        _prepare(slot, order, addresses)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Exception | None] = loop.create_future()
         self._busy[slot] = future
-        self._curl.add(slot.handle, lambda code, message: self._done(slot, request, code, message))
+        self._curl.add(slot.handle, lambda code, message: self._done(slot, order, code, message))
         if self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().call_later(SWEEP, self._sweep)
+            self._sweeper = loop.call_later(SWEEP, self._sweep)
         try:
             error = await future
         finally:
             self._busy.pop(slot, None)
             if not future.done() or future.cancelled():
                 self._curl.remove(slot.handle)
-        response = self._response(slot, request, error)
+        reply = self._reply(slot, order, error)
         self._idle.append(slot)
-        return response
+        return reply
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -130,41 +137,19 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     # -- request -----------------------------------------------------------------------------------------------
 
-    async def _addresses(self, request: httpx.Request) -> list[str]:
+    async def _addresses(self, order: Order) -> list[str]:
         """Where to connect to; nothing if libcurl has to find out, or need not."""
-        if self._names is None or request.extensions.get("proxy"):
+        if self._names is None or order.proxy:
             return []
-        host = request.url.raw_host.decode("ascii")
-        known = self._names.known(host)
-        return await self._names.find(host) if known is None else known
-
-    def _prepare(self, slot: CurlSlot, request: httpx.Request, addresses: list[str]) -> None:
-        extensions = request.extensions
-        url = request.url
-        host = url.raw_host.decode("ascii")
-        port = f":{url.port}" if url.port is not None else ""
-        authority = f"[{host}]{port}" if ":" in host else host + port
-        slot.reset(extensions.get("content_limit", self._limit))
-        slot.set(pycurl.URL, f"{url.scheme}://{authority}/")
-        if addresses:  # each time anew: libcurl forgets them after the transfer
-            slot.handle.setopt(pycurl.RESOLVE, [_pin(url, host, addresses)])
-        proxy = extensions.get("proxy", "")
-        slot.direct = not proxy
-        slot.set(pycurl.PROXY, proxy)
-        target: bytes = extensions.get("target", url.raw_path)
-        if proxy and url.scheme == "http":
-            target = f"http://{authority}".encode() + target
-        slot.handle.setopt(pycurl.REQUEST_TARGET, target)
-        slot.handle.setopt(pycurl.HTTPHEADER, _header_lines(request))
-        _set_method(slot, request)
-        _set_auth(slot, extensions.get("auth"))
+        known = self._names.known(order.host)
+        return await self._names.find(order.host) if known is None else known
 
     # -- progress ----------------------------------------------------------------------------------------------
 
-    def _done(self, slot: CurlSlot, request: httpx.Request, code: int, message: str) -> None:
+    def _done(self, slot: CurlSlot, order: Order, code: int, message: str) -> None:
         future = self._busy.get(slot)
         if future is not None and not future.done():
-            future.set_result(None if code == 0 else _error(slot, request, code, message))
+            future.set_result(None if code == 0 else _error(slot, order, code, message))
 
     def _sweep(self) -> None:
         """End transfers that have been silent for too long or take too long altogether."""
@@ -195,36 +180,81 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     # -- response ----------------------------------------------------------------------------------------------
 
-    def _response(self, slot: CurlSlot, request: httpx.Request, error: Exception | None) -> httpx.Response:
+    def _reply(self, slot: CurlSlot, order: Order, error: Exception | None) -> Reply:
         has_head = slot.head_done or (not slot.head_lines and slot.size > 0)
         if error is None and slot.head_lines and not slot.head_done:
             error = httpx.RemoteProtocolError("Connection closed in the headers")
         if error is not None and not has_head:
             raise error
         handle = slot.handle
-        code = handle.getinfo(pycurl.RESPONSE_CODE) or 200
-        extensions: dict[str, Any] = {
-            "head": slot.lines,
-            "http_version": slot.lines[0].split(b" ", 1)[0] if slot.lines else b"HTTP/0.9",
-            "address": (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.PRIMARY_PORT)),
-        }
-        if slot.trailers:
-            extensions["trailers"] = slot.trailers
-        if slot.truncated is not None:
-            extensions["truncated"] = slot.truncated
-            error = None
-        if error is not None:
-            extensions["body_error"] = error
-        if self._settings.record_tls and request.url.scheme == "https":
-            extensions["tls"] = self._tls_facts(slot, request, extensions["address"])
-        return CurlResponse(code, BodyStream(slot.body, error), extensions, request)
+        return Reply(
+            handle.getinfo(pycurl.RESPONSE_CODE) or 200,
+            slot.lines,
+            slot.body,
+            slot.trailers,
+            slot.lines[0].split(b" ", 1)[0] if slot.lines else b"HTTP/0.9",
+            error if slot.truncated is None else None,
+            slot.truncated,
+            (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.PRIMARY_PORT)),
+            self._tls_facts(slot, order) if self._settings.record_tls and order.scheme == "https" else None,
+        )
 
-    def _tls_facts(self, slot: CurlSlot, request: httpx.Request, address: tuple[str, int]) -> tuple[str, str, bool]:
-        key = (*address, request.url.host)
+    def _tls_facts(self, slot: CurlSlot, order: Order) -> tuple[str, str, bool]:
+        handle = slot.handle
+        key = (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.PRIMARY_PORT), order.host)
         if slot.tls is not None:
             self._tls[key] = slot.tls
         protocol, cipher = self._tls.get(key, ("", ""))
         return protocol, cipher, self._settings.verify
+
+
+def _order(request: httpx.Request, limit: int) -> Order:
+    """What the request asks for."""
+    extensions, url = request.extensions, request.url
+    return Order(
+        url.scheme,
+        url.raw_host.decode("ascii"),
+        url.port,
+        extensions.get("target", url.raw_path),
+        _header_lines(request),
+        extensions.get("content_limit", limit),
+        extensions.get("proxy", ""),
+        extensions.get("auth"),
+        request.method,
+        b"" if request.method == "GET" else request.content,
+    )
+
+
+def _extensions(reply: Reply) -> dict[str, Any]:
+    """What a response carries of a reply."""
+    extensions: dict[str, Any] = {"head": reply.head, "http_version": reply.version, "address": reply.address}
+    if reply.trailers:
+        extensions["trailers"] = reply.trailers
+    if reply.truncated is not None:
+        extensions["truncated"] = reply.truncated
+    if reply.error is not None:
+        extensions["body_error"] = reply.error
+    if reply.tls is not None:
+        extensions["tls"] = reply.tls
+    return extensions
+
+
+def _prepare(slot: CurlSlot, order: Order, addresses: list[str]) -> None:
+    port = f":{order.port}" if order.port is not None else ""
+    authority = f"[{order.host}]{port}" if ":" in order.host else order.host + port
+    slot.reset(order.limit)
+    slot.set(pycurl.URL, f"{order.scheme}://{authority}/")
+    if addresses:  # each time anew: libcurl forgets them after the transfer
+        slot.handle.setopt(pycurl.RESOLVE, [_pin(order, addresses)])
+    slot.direct = not order.proxy
+    slot.set(pycurl.PROXY, order.proxy)
+    target = order.target
+    if order.proxy and order.scheme == "http":
+        target = f"http://{authority}".encode() + target
+    slot.handle.setopt(pycurl.REQUEST_TARGET, target)
+    slot.set(pycurl.HTTPHEADER, order.headers)
+    _set_method(slot, order)
+    _set_auth(slot, order.auth)
 
 
 def _header_lines(request: httpx.Request) -> list[bytes]:
@@ -235,20 +265,20 @@ def _header_lines(request: httpx.Request) -> list[bytes]:
     return lines + [name + b":" for name in (b"Accept", b"Expect") if name.lower() not in names]
 
 
-def _pin(url: httpx.URL, host: str, addresses: list[str]) -> str:
+def _pin(order: Order, addresses: list[str]) -> str:
     """libcurl's `+host:port:address[,address]…`: this host is at these addresses, for the usual time."""
-    port = url.port or (443 if url.scheme == "https" else 80)
-    return f"+{host}:{port}:{','.join(f'[{a}]' if ':' in a else a for a in addresses)}"
+    port = order.port or (443 if order.scheme == "https" else 80)
+    return f"+{order.host}:{port}:{','.join(f'[{a}]' if ':' in a else a for a in addresses)}"
 
 
-def _set_method(slot: CurlSlot, request: httpx.Request) -> None:
-    if request.method == "GET":
+def _set_method(slot: CurlSlot, order: Order) -> None:
+    if order.method == "GET":
         if slot.options.pop(pycurl.POSTFIELDS, None) is not None:
             slot.handle.setopt(pycurl.HTTPGET, 1)
         return
     slot.options[pycurl.POSTFIELDS] = True
-    slot.handle.setopt(pycurl.POSTFIELDS, request.content)
-    slot.handle.setopt(pycurl.CUSTOMREQUEST, request.method)
+    slot.handle.setopt(pycurl.POSTFIELDS, order.content)
+    slot.handle.setopt(pycurl.CUSTOMREQUEST, order.method)
 
 
 def _set_auth(slot: CurlSlot, auth: tuple[str, int] | None) -> None:
@@ -272,14 +302,14 @@ _TLS_CODES: Final = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 8
 _RESET_CODES: Final = {55: httpx.WriteError, 56: httpx.ReadError}
 
 
-def _error(slot: CurlSlot, request: httpx.Request, code: int, message: str) -> Exception:
+def _error(slot: CurlSlot, order: Order, code: int, message: str) -> Exception:
     """libcurl's error code as an httpx exception."""
     if slot.forbidden is not None:
         return ForbiddenAddress(slot.forbidden)
     if slot.head_too_large:
         return TooLarge("headers without end")
     if code in (5, 6):
-        return UnknownHost(request.url.raw_host.decode("ascii"))
+        return UnknownHost(order.host)
     if code in _TLS_CODES:
         return TlsFailure(message)
     if code == 7:

@@ -5,7 +5,7 @@ Followed: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -120,8 +120,18 @@ def unfold(lines: Iterable[bytes]) -> Iterator[str]:
         yield pending
 
 
-def put_line(metadata: Metadata, line: str) -> None:
-    """Put one header line; a line without a colon is passed over."""
-    name, colon, value = line.partition(":")
-    if colon:
-        metadata.set(name, value.lstrip(" \t"))
+def put_lines(metadata: Metadata, lines: Sequence[bytes], start: int = 0) -> None:
+    """Put header lines from number `start` on; one without a colon is passed over."""
+    if any(line[:1] in (b" ", b"\t") for line in lines):
+        lines = [line.encode("latin-1") for line in unfold(lines)]
+    for line in lines[start:]:
+        field = _field(line)
+        if field is not None:
+            metadata.set(*field)
+
+
+@lru_cache(maxsize=8192)
+def _field(line: bytes) -> tuple[str, str] | None:
+    """Name and value of a header line, None if it is none. Kept, since a server's answers are much alike."""
+    name, colon, value = line.decode("latin-1").rstrip("\r\n").partition(":")
+    return (name, value.lstrip(" \t")) if colon else None
