@@ -105,30 +105,44 @@ class Extractor:
 
             self._reader = tree_reader(self.rules)
 
-    def read(self, data: bytes) -> tuple[LexborHTMLParser, Page]:
-        """The tree of a page in UTF-8, and everything about it."""
+    def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
+        """The tree of a page in UTF-8, and everything about it; `marked` pages had a byte order mark before it.
+
+        The mark is a text of its own then, as it is for Nutch.
+        """
         if self._pages < MANY_PAGES:
             self._pages += 1
             if self._pages == MANY_PAGES:
                 self.warm()
-        return self.read_quickly(self._reader, data) if self._reader is not None else self.read_slowly(data)
+        if self._reader is None:
+            return self.read_slowly(data, marked=marked)
+        return self.read_quickly(self._reader, data, marked=marked)
 
-    def read_slowly(self, data: bytes) -> tuple[LexborHTMLParser, Page]:
+    def read_slowly(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """By the walk in Python."""
         document = build_tree(data)
-        return document, Walk(self.rules).page(document)
+        return document, Walk(self.rules).page(document, marked=marked)
 
-    def read_quickly(self, reader: TreeReader, data: bytes) -> tuple[LexborHTMLParser, Page]:
+    def read_quickly(self, reader: TreeReader, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """By the kernel."""
-        if not data.isascii():
-            data = data.decode("utf-8", "replace").encode()
+        data = _valid(data)
         document = plain_tree(data)
-        page = reader.read(document)
+        page = reader.read(document, marked=marked)
         if page is None:
             document = rewritten_tree(data)
-            page = reader.read(document, rewritten=True)
+            page = reader.read(document, marked=marked, rewritten=True)
         assert page is not None
         return document, page
+
+
+def _valid(data: bytes) -> bytes:
+    """The same with U+FFFD for what is not UTF-8."""
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return data.decode("utf-8", "replace").encode()
+    return data
 
 
 @cache

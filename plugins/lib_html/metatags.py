@@ -20,10 +20,9 @@ _WITH_VALUE: Final = frozenset(("unavailable_after", "max-snippet", "max-image-p
 _MAX_INT: Final = (1 << 31) - 1
 
 
-def read_metatags(metas: Iterable[Mapping[str, str]], bases: Iterable[Mapping[str, str]], url: str) -> HTMLMetaTags:
-    """The tags of a page from the attributes of its meta and base elements; `url` is the page's base URL."""
+def read_metatags(metas: Iterable[Mapping[str, str]], bases: Iterable[Mapping[str, str]], context: Url) -> HTMLMetaTags:
+    """The tags of a page from the attributes of its meta and base elements; `context` is the page's base URL."""
     tags = HTMLMetaTags()
-    context = parse(url)
     for attributes in metas:
         if "content" not in attributes:
             continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 
 from minutch.conf import Configuration
@@ -63,8 +64,9 @@ class HtmlPages:
         header = content.metadata.first(CONTENT_TYPE_KEY)
         tld = base.host.rpartition(".")[2]
         charset = self._charsets.detect(content.content, header, content.content_type, tld)
-        document, page = self._extractor.read(charset.to_utf8(content.content))
-        tags = read_metatags(page.metas, page.bases, content.base)
+        marked = content.content.startswith(BOM_UTF8)
+        document, page = self._extractor.read(charset.to_utf8(content.content), marked=marked)
+        tags = read_metatags(page.metas, page.bases, base)
         if self._obeys_header:
             for value in content.metadata.get("X-Robots-Tag", ()):
                 apply_robots_header(tags, value, self._agent)
@@ -80,17 +82,12 @@ class HtmlPages:
             content_meta=content.metadata,
             parse_meta=metadata,
         )
-        parse = Parse("" if tags.no_index else _text(page, content.content), data)
+        parse = Parse("" if tags.no_index else page.text, data)
         result = self._filters.filter(content, ParseResult.of(content.url, parse), tags, document)
         if tags.no_cache:
             for parse in result.values():
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
-
-
-def _text(page: Page, data: bytes) -> str:
-    """The page's text; a byte order mark of UTF-8 is a line of its own in it, as in Nutch's (not so one of UTF-16)."""
-    return f"\ufeff\n{page.text}" if data.startswith(BOM_UTF8) else page.text
 
 
 def _outlinks(page: Page, base: str) -> Sequence[Outlink]:
@@ -100,13 +97,10 @@ def _outlinks(page: Page, base: str) -> Sequence[Outlink]:
 
 def _resolver(url: str, href: str | None) -> Resolver:
     """Resolves against the page's base element; against its URL if there is none that is a URL."""
-    resolver = Resolver(url)
-    if href is None:
-        return resolver
-    try:
-        return Resolver(resolver.resolve(href))
-    except UrlError:
-        return resolver
+    if href is not None:
+        with suppress(UrlError):
+            return Resolver(str(parse_url(href, parse_url(url))))
+    return Resolver(url)
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:

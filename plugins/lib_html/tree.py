@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
+
+from minutch.errors import ParseError
 
 RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
 """Element with links → the name it goes by in a page that has been rewritten, if it has content."""
@@ -30,8 +32,11 @@ def build_tree(data: bytes) -> LexborHTMLParser:
 
 
 def plain_tree(data: bytes) -> LexborHTMLParser:
-    """The tree of a page as it stands."""
-    return LexborHTMLParser(data, options=LexborDocumentOptions.WO_EVENTS)
+    """The tree of a page as it stands. Raises ParseError where there is not the memory for it."""
+    try:
+        return LexborHTMLParser(data, options=LexborDocumentOptions.WO_EVENTS)
+    except SelectolaxError as error:
+        raise ParseError(f"no tree of {len(data)} bytes: {error}") from error
 
 
 def rewritten_tree(data: bytes) -> LexborHTMLParser:

@@ -183,6 +183,7 @@ def walk(
     rows: Array,
     heads: Array,
     found: Array,
+    marked: Bool,
 ) -> Int:
     """Walk the tree below `root`.
 
@@ -193,10 +194,15 @@ def walk(
     text, side  room for the page's text; for targets, anchors that are no text, and attributes of the head
     spare       room for alternative texts within a link, in the end the run of links
     rows, heads, found   as above
+    marked      whether a byte order mark stands before the page, which is a text of its own
     """
     numbers = kinds.size - tag_sizes.size
     text_size = side_size = spare_size = count = head_count = 0
     gap = _BREAK
+    if marked:
+        text[0], text[1], text[2] = 0xEF, 0xBB, 0xBF
+        text_size = 3
+        gap = 0
     link = -1  # the innermost one that has not ended: its row
     silent = title = 0  # the element that has not ended
     title_start = title_end = -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -53,8 +53,8 @@ class TreeReader:
             np.empty((size // _BYTES_PER_HEAD, kernels.HEAD_ROW), np.int64),
         )
 
-    def read(self, document: LexborHTMLParser, *, rewritten: bool = False) -> Page | None:
-        """What the tree of a page in valid UTF-8 holds; None if the page is to be rewritten before."""
+    def read(self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False) -> Page | None:
+        """What the tree of a page in valid UTF-8 holds; None if the page is to be rewritten first."""
         root = document.root
         if root is None:
             return Page()
@@ -62,14 +62,16 @@ class TreeReader:
         if rewritten:
             kinds = kinds & ~(kernels.REWRITE | kernels.REWRITE_FILLED)
         tables = (root.mem_id, kinds, *elements, *self._attributes)
-        while (end := kernels.walk(*(*tables, *self._room, self._found))) == kernels.FULL:
+        while (end := kernels.walk(*(*tables, *self._room, self._found, marked))) == kernels.FULL:
             self._make_room(2 * self._size)
-        page = _ENDS[end](self, document)
+        if end == kernels.REWRITTEN:
+            return None
+        page = self._page() if end == kernels.DONE else Walk(self._rules).page(document, marked=marked)
         if self._size > _MOST_KEPT:
             self._make_room(_ROOM)
         return page
 
-    def _page(self, document: LexborHTMLParser) -> Page:
+    def _page(self) -> Page:
         """The page, from what the kernel left."""
         text_size, run_size, links, heads, title, title_end, side_size = self._found.tolist()
         text, side, run, _, rows = self._room
@@ -85,19 +87,6 @@ class TreeReader:
             (page.bases if is_base else page.metas).append(found)
         page.base = first_base(page.bases)
         return page
-
-    def _walk(self, document: LexborHTMLParser) -> Page:
-        return Walk(self._rules).page(document)
-
-    def _none(self, document: LexborHTMLParser) -> None:
-        return None
-
-
-_ENDS: Final[Mapping[int, Callable[[TreeReader, LexborHTMLParser], Page | None]]] = {
-    kernels.DONE: TreeReader._page,
-    kernels.REWRITTEN: TreeReader._none,
-    kernels.UNSURE: TreeReader._walk,
-}
 
 
 def _element_tables(rules: Rules) -> _Tables:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BLANKS: Final = " \t\n\x0b\f\r"
 TRIMMED: Final = "".join(map(chr, range(0x21)))
 """What java.lang.String.trim takes off."""
+BYTE_ORDER_MARK: Final = "\ufeff"
 HEAD_ATTRIBUTES: Final = ("name", "content", "http-equiv", "href")
 """What is read of meta and base elements."""
 
@@ -63,8 +64,10 @@ class Walk:
         self.title: LexborNode | None = None
         self.in_head = True
 
-    def page(self, document: LexborHTMLParser) -> Page:
-        """What the tree holds."""
+    def page(self, document: LexborHTMLParser, *, marked: bool = False) -> Page:
+        """What the tree holds; before that, a byte order mark."""
+        if marked:
+            self.pieces.append(BYTE_ORDER_MARK)
         if document.root is not None:
             self._run(document.root)
         page = self.head
@@ -80,7 +83,7 @@ class Walk:
         add, found = self.pieces.append, self.found
         after_block: set[int] = set()
         silent: set[int] = set()
-        broken = True  # no line end at the start, nor one after the other
+        broken = not self.pieces  # no line end at the start, nor one after the other
         for node in root.traverse(include_text=True):
             if after_block and not broken and node.mem_id in after_block:
                 add(_MARK)

@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minutch.errors import ParseError
 from minutch.formats.writables import MapWritable, Text
 from minutch.parse.dispatch import ParserFactory
+from minutch.parse.worker import WorkerPool
 from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
@@ -54,8 +56,9 @@ def compare(data: bytes) -> Page:
     data = data.decode("utf-8", "replace").encode()
     pages = []
     for extractor, by_kernel in zip(EXTRACTORS, READERS, strict=True):
-        slow_tree, slow = extractor.read_slowly(data)
-        fast_tree, fast = extractor.read_quickly(by_kernel, data)
+        marked = len(data) % 2 == 1
+        slow_tree, slow = extractor.read_slowly(data, marked=marked)
+        fast_tree, fast = extractor.read_quickly(by_kernel, data, marked=marked)
         assert fast_tree.html == slow_tree.html
         assert replace(fast, links=list(fast.links)) == slow
         if isinstance(fast.links, OutlinkRun):
@@ -226,3 +229,28 @@ def test_memory_is_kept_where_the_library_can(monkeypatch: pytest.MonkeyPatch) -
     assert len(asked) == 3
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
     extract._keep_memory.__wrapped__()
+
+
+class HugePages:
+    """A task that reads pages as parse-html does when there are many."""
+
+    def __init__(self) -> None:
+        self.extractor = EXTRACTORS[0]
+        self.extractor.warm()
+
+    def run(self, item: bytes) -> str:
+        try:
+            return self.extractor.read(b"<p>x" * int(item))[1].text
+        except ParseError as error:
+            return str(error)
+
+    def finish(self, results: list[str]) -> list[str]:
+        return results
+
+    def fail(self, item: bytes, reason: str) -> str:
+        return reason
+
+
+def test_a_worker_that_keeps_memory_is_limited_all_the_same() -> None:
+    with WorkerPool(HugePages, workers=1, timeout=30, memory=96 << 20) as pool:
+        assert list(pool.map([b"1", b"1000000", b"2"])) == ["x", "no tree of 4000000 bytes: Can't parse HTML.", "x\nx"]

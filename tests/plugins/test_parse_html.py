@@ -126,6 +126,12 @@ def test_base(base: str, expected: str) -> None:
     assert links(parse(f'<head><base href="{base}"></head><body><a href=x>x</a>', CONF)) == [(expected, "x")]
 
 
+def test_a_base_that_is_a_query_only_is_one_of_the_directory() -> None:
+    assert links(parse('<head><base href="?q=1"></head><body><a href="?z">x</a>', CONF)) == [
+        ("http://example.org/dir/?z", "x")
+    ]
+
+
 def test_a_base_in_the_body_does_not_count() -> None:
     assert links(parse('<body>x<base href="http://b.example/"><a href=x>x</a>', CONF)) == [
         ("http://example.org/dir/x", "x")
@@ -192,10 +198,20 @@ def test_no_meta_tags_from_the_body() -> None:
     assert "author" not in parse("<body>x<meta name=author content=A>", CONF).data.parse_meta
 
 
-def test_byte_order_mark_of_utf8_is_a_line_of_the_text_as_in_nutch() -> None:
-    found = parse(b"\xef\xbb\xbf<title>\xc3\xbc</title><body>x", CONF)
-    assert found.text == "\ufeff\nü x"
-    assert found.data.title == "ü"
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<html><head><title>ü</title></head><body>x", "\ufeff ü x"),
+        ("<html>\n<head>\n<title>t", "\ufeff\nt"),
+        ("<p>x", "\ufeff\nx"),
+        (" <b>x", "\ufeff x"),
+        ("<!DOCTYPE html>\n<html><head><title>t", "\ufeff t"),
+    ],
+)
+def test_a_byte_order_mark_of_utf8_is_a_text_before_the_page_as_in_nutch(page: str, text: str) -> None:
+    found = parse(f"\ufeff{page}", CONF)
+    assert found.text == text
+    assert "\ufeff" not in found.data.title
     assert found.data.parse_meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) == "utf-8"
 
 
