@@ -12,12 +12,14 @@ page (in the order of Java's HashSet), each once a host.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
 from minutch.conf import Configuration
+from minutch.errors import ParseError
 from minutch.fetch.chain import Chain
 from minutch.fetch.hosts import QueueKey
 from minutch.fetch.parsetask import FetchTask, pack_page
@@ -30,6 +32,8 @@ from minutch.parse.worker import POLL, Running, WorkerPool, pool_settings
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
 from minutch.urls.parts import host_of
+
+log = logging.getLogger(__name__)
 
 BATCH: Final = 48
 """Pages that go to a worker together at most."""
@@ -82,7 +86,11 @@ class FetchParser:
         while self._waiting and len(taken) < BATCH and size < BATCH_BYTES:
             taken.append(self._waiting.popleft())
             size += len(taken[-1][0])
-        batch = _Batch(self, self._pool, taken)
+        try:
+            batch = _Batch(self, self._pool, taken)
+        except Exception as exc:
+            _fail((future for _, future in taken), exc)
+            return
         self._running[id(batch)] = batch
 
     def done(self, batch: _Batch) -> None:
@@ -118,7 +126,13 @@ class _Batch:
 
     def _look(self) -> None:
         self.forget()
-        pages = self._pool.collect(self._running)
+        try:
+            pages = self._pool.collect(self._running)
+        except Exception as exc:
+            self.finished = True
+            _fail(self._futures, exc)
+            self._parser.done(self)
+            return
         if pages is None:
             self._watch()
             if not self.late and self._loop.time() - self._began > LATE:
@@ -130,6 +144,14 @@ class _Batch:
             if not future.done():
                 future.set_result(page)
         self._parser.done(self)
+
+
+def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> None:
+    """No worker could be had, or what it said could not be read: that is told to those who wait, who go on."""
+    log.error("no parse: %s: %s", type(error).__name__, error)
+    for future in futures:
+        if not future.done():
+            future.set_exception(ParseError(f"no parse: {type(error).__name__}: {error}"))
 
 
 class LinkFollower:

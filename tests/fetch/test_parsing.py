@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from minutch.errors import ParseError
 from minutch.fetch.parsetask import FetchTask, pack_page
 from minutch.fetch.parsing import FetchParser
 from minutch.fetch.settings import FetchSettings
@@ -49,12 +50,12 @@ def deaf():
     spin()
 
 def crash():
-    os.kill(os.getpid(), signal.SIGSEGV)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 def eat():
     hoard = []
     while True:
-        hoard.append(bytearray(1 << 24))
+        hoard.append(bytearray(1 << 27))
 
 def fail():
     raise RuntimeError("no such thing")
@@ -69,8 +70,8 @@ class Trap(Parser):
         return ParseResult.of(content.url, Parse(f"{word} {os.getpid()}", data))
 """
 REASONS = {
-    "spin": "not done within 2 s (parser.timeout)",
-    "deaf": "not done within 2 s (parser.timeout)",
+    "spin": "not done within 3 s (parser.timeout)",
+    "deaf": "not done within 3 s (parser.timeout)",
     "crash": "the parser crashed",
     "eat": "out of memory",
     "fail": "RuntimeError: no such thing",
@@ -96,7 +97,7 @@ def trap(tmp_path: Path) -> dict[str, str]:
         "plugin.folders": f"plugins,{folder.parent}",
         "plugin.includes": "protocol-http|parse-trap|scoring-opic",
         "fetcher.parse": "true",
-        "parser.timeout": "2",
+        "parser.timeout": "3",
         "parser.worker.memory": "256",
     }
 
@@ -118,7 +119,7 @@ def data(segment: Segment, url: str) -> ParseData:
 def test_no_page_takes_another_along(
     server: MisbehavingServer, tmp_path: Path, trap: dict[str, str], processes: int
 ) -> None:
-    given = ["good", "spin", "good", "crash", "good", "eat", "good", "deaf", "good", "fail", "crash", "good"]
+    given = ["good", "spin", "good", "crash", "good", "eat", "good", "deaf", "good", "fail", "good"]
     urls = words(server, *given)
     segment = make_segment(tmp_path, urls)
     conf = conf_for(minutch__fetch__processes=str(processes)).with_values(trap)
@@ -187,6 +188,36 @@ def test_a_signal_to_the_group_leaves_what_is_being_parsed(
     assert process.returncode == 0
     assert [fetched(segment)[url][0].status_name for url in urls] == ["fetch_success"] * 4 + ["linked"] * 4
     assert all(data(segment, url).status.is_success for url in urls[:4])
+
+
+def test_workers_that_die_at_once(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+    with (tmp_path / "plugins" / "parse_trap" / "trap.py").open("a") as file:
+        file.write("\nimport multiprocessing\nif multiprocessing.parent_process() is not None:\n    os._exit(3)\n")
+    urls = words(server, "good", "good", "good")
+    segment = make_segment(tmp_path, urls)
+    assert fetch_segment(segment, conf_for().with_values(trap))["fetched"] == 3
+    assert [data(segment, url).status.message for url in urls] == ["the parser crashed"] * 3
+
+
+@pytest.mark.parametrize("step", ["begin", "collect"])
+async def test_when_no_worker_can_be_had(
+    trap: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: str
+) -> None:
+    def fails(*args: object) -> None:
+        raise OSError("too many processes")
+
+    conf = conf_for().with_values(trap)
+    parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(parser._pool, step, fails)
+            with pytest.raises(ParseError, match="no parse: OSError: too many processes"):
+                await parser.parse(*fetched_page("http://h/", b"good"))
+        found = await parser.parse(*fetched_page("http://h/", b"good"))
+    finally:
+        parser.close()
+    assert found.status is not None and found.status.is_success
+    assert "no parse: OSError" in caplog.text
 
 
 async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> None:
