@@ -3,7 +3,6 @@
 import io
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,11 +48,13 @@ class Command:
         return f"{self.run}-{self.name}".replace("/", "_")
 
 
-def commands(*kinds: str) -> Iterator[Command]:
-    for run in RUNS:
-        for console in sorted((GOLDEN / run / "console/dumps").glob("readdb-*.txt")):
-            if console.stem.split("-")[1] in kinds:
-                yield Command(run, console.stem)
+def commands(*kinds: str) -> list[Command]:
+    return [
+        Command(run, console.stem)
+        for run in RUNS
+        for console in sorted((GOLDEN / run / "console/dumps").glob("readdb-*.txt"))
+        if console.stem.split("-")[1] in kinds
+    ]
 
 
 def execute(command: Command, out: Path) -> str:
