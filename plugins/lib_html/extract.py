@@ -97,13 +97,17 @@ class Extractor:
         self._pages = 0
 
     def warm(self) -> None:
-        """Get ready for many pages."""
+        """Get ready for many pages: load (at the very first time: compile) the kernel, in about 0.4 s (3 s)."""
         self._pages = MANY_PAGES
         _keep_memory()
-        if not self.rules.element_key:
+        if self.rules.element_key:
+            return
+        try:
             from .tree_reader import tree_reader
 
             self._reader = tree_reader(self.rules)
+        except (ImportError, MemoryError) as error:
+            log.warning("pages are walked in Python: %s", error or "no memory for the kernel")
 
     def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """The tree of a page in UTF-8, and everything about it; `marked` pages had a byte order mark before it.

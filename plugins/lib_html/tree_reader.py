@@ -31,7 +31,11 @@ def tree_reader(rules: Rules) -> TreeReader | None:
     """A reader by these rules; None if it has to be done in Python."""
     numbers = attribute_numbers()
     fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in rules.separators)
-    return TreeReader(rules, numbers) if numbers is not None and fits else None
+    if numbers is None or not fits:
+        return None
+    reader = TreeReader(rules, numbers)
+    reader.read(LexborHTMLParser(""))  # loads the kernel
+    return reader
 
 
 class TreeReader:

@@ -217,6 +217,15 @@ def test_a_system_without_such_files_is_no_error(monkeypatch: pytest.MonkeyPatch
     assert tree_layout.attribute_numbers()
 
 
+def test_no_compiler_is_no_error(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setitem(sys.modules, "plugins.lib_html.tree_reader", None)
+    extractor = Extractor(CONFIGURATIONS[0])
+    with caplog.at_level(logging.WARNING):
+        extractor.warm()
+    assert extractor.read(b"<title>t")[1].title == "t"
+    assert "walked in Python" in caplog.text
+
+
 def test_memory_is_kept_where_the_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
 
