@@ -1,7 +1,9 @@
 """What a fetch shows: a live line in a terminal, Nutch's status lines in a pipe, tables at the end.
 
-    fetch 01:23  12,345 pages  148.2/s  3,210 KB/s  queues 87  active 50/50  errors 12  longest rest 4.8 s  left 02:10
+    fetch 01:23  12,345 pages  148.2/s  3,210 KB/s  queues 87  active 50/50  errors 12  oldest wait 4.8 s  left 02:10
+    01:23 12,345 pages 148/s 3,210 KB/s q 87 act 50/50 err 12 wait 4.8s left 02:10          where the first does not fit
 
+The oldest wait is that of the request that has been under way for longest.
 Nutch's lines are those of Fetcher.FetcherRun: `-activeThreads=…, spinWaiting=…, fetchQueues.totalSize=…` and the
 task status with threads, queues, pages, errors and rates.
 """
@@ -38,15 +40,23 @@ def time_left(snapshot: Snapshot) -> str:
     return clock_time(max(0, snapshot.total - snapshot.done) * snapshot.seconds / snapshot.done)
 
 
-def live_line(snapshot: Snapshot) -> str:
-    """The line in a terminal."""
+def live_line(snapshot: Snapshot, width: int) -> str:
+    """The line in a terminal that is `width` characters wide."""
     seconds = max(snapshot.seconds, 0.001)
-    return (
+    line = (
         f"fetch {clock_time(snapshot.seconds)}  {snapshot.pages:,} pages  {snapshot.pages / seconds:,.1f}/s  "
         f"{snapshot.bytes / seconds / 1024:,.0f} KB/s  queues {snapshot.queues}  "
         f"active {snapshot.active}/{snapshot.threads}  errors {snapshot.errors}  "
-        f"longest rest {max(0.0, snapshot.longest_rest):.1f} s  left {time_left(snapshot)}"
+        f"oldest wait {snapshot.oldest_wait:.1f} s  left {time_left(snapshot)}"
     )
+    if len(line) < width:
+        return line
+    line = (
+        f"{clock_time(snapshot.seconds)} {snapshot.pages:,} pages {snapshot.pages / seconds:,.0f}/s "
+        f"{snapshot.bytes / seconds / 1024:,.0f} KB/s q {snapshot.queues} act {snapshot.active}/{snapshot.threads} "
+        f"err {snapshot.errors} wait {snapshot.oldest_wait:.1f}s left {time_left(snapshot)}"
+    )
+    return line[: width - 1]
 
 
 def status_lines(snapshot: Snapshot) -> tuple[str, str]:
@@ -81,8 +91,7 @@ class Display:
             for line in status_lines(snapshot):
                 log.info("%s", line)
             return
-        width = shutil.get_terminal_size().columns - 1
-        self._err.write("\r\x1b[2K" + live_line(snapshot)[:width])
+        self._err.write("\r\x1b[2K" + live_line(snapshot, shutil.get_terminal_size().columns))
         self._err.flush()
         self._shown = True
 

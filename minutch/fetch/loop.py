@@ -89,6 +89,8 @@ class Snapshot:
     done: int
     total: int | None
     events: Counter[str] = field(default_factory=Counter)
+    oldest_wait: float = 0.0
+    """Seconds for which the oldest chain in flight has been under way."""
 
 
 @dataclass(slots=True)
@@ -395,7 +397,7 @@ class FetchLoop:
 
     def snapshot(self, pages: int = 0, size: int = 0) -> Snapshot:
         """The state of the fetch; `pages` and `size` are those of the last second."""
-        queues, stats = self.queues, self.stats
+        queues, stats, now = self.queues, self.stats, self.clock.now()
         return Snapshot(
             active=len(self._running),
             threads=self._threads,
@@ -408,10 +410,11 @@ class FetchLoop:
             pages_last_second=pages,
             bytes_last_second=size,
             seconds=self.clock.monotonic() - self._started,
-            longest_rest=queues.oldest_rest(self.clock.now()) / 1000,
+            longest_rest=queues.oldest_rest(now) / 1000,
             done=self.ledger.settled,
             total=self.total,
             events=stats.events,
+            oldest_wait=(now - min((running.since for running in self._running.values()), default=now)) / 1000,
         )
 
 

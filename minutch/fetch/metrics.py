@@ -28,6 +28,7 @@ _GAUGES: Final[_Metrics] = {
     "queues": ("Queues.", lambda s: s.queues),
     "blocked_queues": ("Queues given up after too many exceptions.", lambda s: s.blocked),
     "longest_rest_seconds": ("Time until the queue that rests longest wakes up.", lambda s: max(0.0, s.longest_rest)),
+    "oldest_wait_seconds": ("Time that the oldest request in flight has taken.", lambda s: s.oldest_wait),
     "running_seconds": ("Time since the fetch began.", lambda s: s.seconds),
 }
 _COUNTERS: Final[_Metrics] = {

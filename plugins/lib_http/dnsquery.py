@@ -48,7 +48,9 @@ class DnsQuery:
                 _settle(future, host, result, error)
 
         self._open += 1
-        channel.getaddrinfo(host.removesuffix("."), None, family=socket.AF_UNSPEC, type=socket.SOCK_STREAM, callback=on_answer)
+        channel.getaddrinfo(
+            host.removesuffix("."), None, family=socket.AF_UNSPEC, type=socket.SOCK_STREAM, callback=on_answer
+        )
         self._set_timer()
         return await future
 

@@ -378,6 +378,7 @@ async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
 
     async def hangs() -> ProtocolOutput:
         clock.advance(2)
+        assert loop.snapshot().oldest_wait == 2.0
         running = asyncio.get_running_loop()
         running.call_soon(
             lambda: loop.tick(
@@ -390,6 +391,7 @@ async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
     web.pages["http://a/0"] = hangs
     await loop.run()
     found = bench.result(loop, web)
+    assert loop.snapshot().oldest_wait == 0.0
     assert found.outcomes == {Outcome.RETRY: 1, Outcome.FETCHED: 1}
     assert "java.net.SocketTimeoutException" in str(found.status("http://a/0"))
     assert found.loop.stats.events["hung_threads_total"] == 1

@@ -35,14 +35,22 @@ NOW = Snapshot(
     done=12_500,
     total=25_000,
     events=Counter(robots_denied_total=3, success=12_345),
+    oldest_wait=7.2,
 )
 
 
 def test_live_line() -> None:
-    assert live_line(NOW) == (
+    assert live_line(NOW, 120) == (
         "fetch 01:23  12,345 pages  148.0/s  3,683 KB/s  queues 87  active 7/50  errors 12  "
-        "longest rest 4.8 s  left 01:23"
+        "oldest wait 7.2 s  left 01:23"
     )
+
+
+def test_live_line_in_a_narrow_terminal() -> None:
+    narrow = live_line(NOW, 80)
+    assert narrow == "01:23 12,345 pages 148/s 3,683 KB/s q 87 act 7/50 err 12 wait 7.2s left 01:23"
+    assert len(narrow) < 80
+    assert live_line(NOW, 21) == narrow[:20]
 
 
 def test_nutchs_status_lines() -> None:
