@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,8 @@ _BLANK = "".join(map(chr, range(0x21)))
 _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _SAME_SCHEME = re.compile(r"//[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _RELATIVE = re.compile(r"[^:/?#.][^:/?#]*(?:/(?:[^:/?#.][^:/?#]*)?)*(?:[?#]|\Z)").match
+
+_NUTCHS_SCHEMES = ("http:", "https:", "ftp:", "file:")
 
 
 class Resolver:
@@ -51,6 +54,10 @@ class Resolver:
             return str(parse(self._base.path.rpartition("/")[2] + "?", self._base)).removesuffix("?")
         except UrlError:
             return None
+
+    def based(self, href: str) -> Resolver:
+        """The resolver of a page with this base element: java.net.URL alone makes its URL, as in Nutch's HtmlParser."""
+        return Resolver(str(parse(href, self._base)))
 
     def resolve(self, target: str) -> str:
         """The absolute URL of `target`; UrlError if there is none."""
@@ -98,13 +105,7 @@ class Resolver:
         """Links with absolute URLs, those left out that have none; a run (which kernels made) by a kernel."""
         if isinstance(links, OutlinkRun):
             return self._resolve_run(links)
-        return [Outlink(url, link.anchor, link.metadata) for link in links if (url := self._found(link.to_url))]
-
-    def _found(self, target: str) -> str | None:
-        try:
-            return self.resolve(target)
-        except UrlError:
-            return None
+        return _resolve_each(self, links)
 
     def _resolve_run(self, run: OutlinkRun) -> OutlinkRun:
         import numpy as np
@@ -170,11 +171,39 @@ def resolve(base: str, target: str) -> str:
     return resolver(base).resolve(target)
 
 
-def resolve_whatwg(base: str, target: str) -> str:
-    """`target` made absolute as browsers do (WHATWG URL standard, by the library upa-url); UrlError if that fails."""
-    from upa_url import URL
+class WhatwgResolver:
+    """Resolves targets as browsers do: by the WHATWG URL standard, with the library upa-url.
 
-    try:
-        return str(URL(target, base).href if base else URL(target).href)
-    except (RuntimeError, ValueError) as exc:  # upa-url reports every failure as RuntimeError
-        raise UrlError(f"can't resolve {target!r} against {base!r}: {exc}") from exc
+    `base` may be empty, then targets must be absolute.
+    """
+
+    __slots__ = ("_base",)
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+
+    def based(self, href: str) -> WhatwgResolver:
+        """The resolver of a page with this base element."""
+        return WhatwgResolver(self.resolve(href))
+
+    def resolve(self, target: str) -> str:
+        """The absolute URL of `target`; UrlError if there is none."""
+        from upa_url import URL
+
+        try:
+            return str(URL(target, self._base).href if self._base else URL(target).href)
+        except (RuntimeError, ValueError) as exc:  # upa-url reports every failure as RuntimeError
+            raise UrlError(f"can't resolve {target!r} against {self._base!r}: {exc}") from exc
+
+    def resolve_all(self, links: Sequence[Outlink]) -> Sequence[Outlink]:
+        """Links with absolute URLs, those left out that have none, or a scheme that Nutch does not know."""
+        found = _resolve_each(self, links)
+        return [link for link in found if link.to_url.startswith(_NUTCHS_SCHEMES)]
+
+
+def _resolve_each(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -> list[Outlink]:
+    found = []
+    for link in links:
+        with suppress(UrlError):
+            found.append(Outlink(resolver.resolve(link.to_url), link.anchor, link.metadata))
+    return found

@@ -29,7 +29,7 @@ from minutch.records.metadata import (
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.urls.parts import parse as parse_url
-from minutch.urls.resolve import Resolver
+from minutch.urls.resolve import Resolver, WhatwgResolver
 
 from .extract import Extractor
 from .metatags import apply_robots_header, read_metatags
@@ -46,6 +46,7 @@ class HtmlPages:
         self._caching_policy = conf.get("parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT)
         self._agent = (conf.get("http.agent.name") or "").lower()
         self._obeys_header = conf.get_boolean("parser.x.robots.tag", True)
+        self._resolver = WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg", False) else Resolver
 
     @cached_property
     def _filters(self) -> HtmlParseFilters:
@@ -78,7 +79,7 @@ class HtmlPages:
         data = ParseData(
             status=_status(tags),
             title="" if tags.no_index else page.title,
-            outlinks=[] if tags.no_follow else _outlinks(page, content.base),
+            outlinks=[] if tags.no_follow else self._outlinks(page, content.base),
             content_meta=content.metadata,
             parse_meta=metadata,
         )
@@ -89,18 +90,16 @@ class HtmlPages:
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
 
+    def _outlinks(self, page: Page, base: str) -> Sequence[Outlink]:
+        """The links of a page made absolute; what is no URL (or has a scheme Nutch does not know) is left out.
 
-def _outlinks(page: Page, base: str) -> Sequence[Outlink]:
-    """The links of a page made absolute; what is no URL (or has a scheme Nutch does not know) is left out."""
-    return _resolver(base, page.base).resolve_all(page.links)
-
-
-def _resolver(url: str, href: str | None) -> Resolver:
-    """Resolves against the page's base element; against its URL if there is none that is a URL."""
-    if href is not None:
-        with suppress(UrlError):
-            return Resolver(str(parse_url(href, parse_url(url))))
-    return Resolver(url)
+        A base element that is no URL counts for nothing.
+        """
+        resolver = self._resolver(base)
+        if page.base is not None:
+            with suppress(UrlError):
+                resolver = resolver.based(page.base)
+        return resolver.resolve_all(page.links)
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:

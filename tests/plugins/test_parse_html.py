@@ -132,6 +132,15 @@ def test_a_base_that_is_a_query_only_is_one_of_the_directory() -> None:
     ]
 
 
+def test_links_as_browsers_make_them() -> None:
+    page = '<head><base href="?q=1"></head><body><a href="?z">a</a><a href="\\\\B\u00fccher.example\\\u00e9 x">b</a>'
+    found = links(parse(page, configuration(**{"parser.html.outlinks.whatwg": "true"})))
+    assert found == [
+        ("http://example.org/dir/page.html?z", "a"),
+        ("http://xn--bcher-kva.example/%C3%A9%20x", "b"),
+    ]
+
+
 def test_a_base_in_the_body_does_not_count() -> None:
     assert links(parse('<body>x<base href="http://b.example/"><a href=x>x</a>', CONF)) == [
         ("http://example.org/dir/x", "x")

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import UrlError
+from minutch.formats.writables import MapWritable
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
-from minutch.urls.resolve import Resolver, resolve, resolve_whatwg
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolve
 from tests.urls.strategies import odd_text, odd_urls, plain_urls
 
 BASES = [
@@ -141,6 +142,14 @@ def test_what_can_not_be_resolved(base: str, target: str) -> None:
 
 
 def test_the_standards_way() -> None:
-    assert resolve_whatwg("http://A.org/b", "\\x/../y z?\u00e9") == "http://a.org/y%20z?%C3%A9"
+    links = [
+        Outlink("../x", "a"),
+        Outlink("http://[x", "b"),
+        Outlink("tel:1", "d"),
+        Outlink("\\\\B/y", "c", MapWritable()),
+    ]
+    found = [Outlink("http://a.org/x", "a"), Outlink("http://b/y", "c", MapWritable())]
+    assert WhatwgResolver("http://A.org/b/c").resolve_all(links) == found
+    assert WhatwgResolver("http://A.org/b").resolve("\\x/../y z?\u00e9") == "http://a.org/y%20z?%C3%A9"
     with pytest.raises(UrlError, match="can't resolve"):
-        resolve_whatwg("http://a.org/", "http://[x")
+        WhatwgResolver("http://a.org/").resolve("http://[x")

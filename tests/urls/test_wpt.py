@@ -1,6 +1,6 @@
 """The web-platform-tests' urltestdata.json: what browsers make of 869 URLs.
 
-`resolve_whatwg` gives the standard's answers, eight aside. Nutch's spelling (resolved, then its default normalizers
+`WhatwgResolver` gives the standard's answers, eight aside. Nutch's spelling (resolved, then its default normalizers
 with hosts in ASCII) is another; each of the http and https cases in which the two differ is listed in
 data/urltestdata-differences.jsonl with one of REASONS.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.chains import URLNormalizers
-from minutch.urls.resolve import resolve, resolve_whatwg
+from minutch.urls.resolve import WhatwgResolver, resolve
 
 DATA = Path(__file__).parent / "data"
 
@@ -63,7 +63,7 @@ def test_the_standards_way() -> None:
     differences = set()
     for case in cases():
         try:
-            found: str | None = resolve_whatwg(case["base"] or "", case["input"])
+            found: str | None = WhatwgResolver(case["base"] or "").resolve(case["input"])
         except UrlError:
             found = None
         if found != expected(case):
