@@ -254,13 +254,14 @@ class DataOutput:
     write_vint = write_vlong
 
     def write_text(self, value: str) -> None:
-        data = encode_text(value)
+        data = value.encode() if value.isascii() else encode_text(value)
         size = len(data)
+        buf = self.buf
         if size < 128:
-            self.buf.append(size)
+            buf.append(size)
         else:
-            self.buf += encode_vlong(size)
-        self.buf += data
+            buf += encode_vlong(size)
+        buf += data
 
     def write_text_bytes(self, data: bytes) -> None:
         self.write_vlong(len(data))

@@ -413,16 +413,16 @@ class MapWritable(dict[Writable, Writable], Writable):
         return result
 
     def write(self, out: DataOutput) -> None:
-        out.write_byte(len(self.new_classes))
-        ids = {name: i for i, name in enumerate(self.new_classes, 1)}
-        for name, class_id in ids.items():
+        own = self.new_classes
+        out.write_byte(len(own))
+        for class_id, name in enumerate(own, 1):
             out.write_byte(class_id)
             out.write_utf8(name)
-        ids |= _NAME_TO_ID
         out.write_int(len(self))
         for entry in self.java_items():
             for value in entry:
-                out.write_byte(ids[value.class_name])
+                name = value.class_name
+                out.write_byte(_NAME_TO_ID.get(name) or own.index(name) + 1)
                 value.write(out)
 
     def java_hash(self) -> int:

@@ -130,8 +130,9 @@ class TypeRegistry:
     def by_magic(self, data: bytes) -> list[str]:
         """The types whose magic holds, of the highest priority that any has; empty if none."""
         numbers = self._unbound.copy()
+        length = len(data)
         for at, by_value in self._bound:
-            if at < len(data):
+            if at < length:
                 numbers += by_value[data[at]]
         numbers.sort()
         found: list[str] = []
@@ -252,9 +253,12 @@ def needed_byte(pattern: Sequence[int | None], start: int, end: int, *, ignore_c
 
 def bytes_test(pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False) -> Test:
     """A test for bytes (None: any) at an offset from `start` to `end`."""
-    if start == end and None not in pattern and not ignore_case:
+    if None not in pattern and not ignore_case:
         literal = bytes(byte for byte in pattern if byte is not None)
-        return lambda data: data.startswith(literal, start)
+        if start == end:
+            return lambda data: data.startswith(literal, start)
+        stop = end + len(literal)
+        return lambda data: data.find(literal, start, stop) >= 0
     source = b"".join(b"." if byte is None else re.escape(bytes([byte])) for byte in pattern)
     return regex_test(source, start, end, len(pattern), re.IGNORECASE if ignore_case else re.NOFLAG)
 
@@ -273,6 +277,9 @@ def all_of(tests: Sequence[Test]) -> Test:
     """A test that holds if all of them do."""
     if len(tests) == 1:
         return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda data: first(data) and second(data)
     return lambda data: all(test(data) for test in tests)
 
 

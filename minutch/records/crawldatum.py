@@ -93,6 +93,8 @@ OLD_STATUS: Final = {
 
 _FIXED: Final = struct.Struct(">bqbifqb")
 """Version 6 and 7 from the status to the signature's length."""
+_BEFORE_SCORE: Final = struct.Struct(">BBqBi")
+_BEHIND_SCORE: Final = struct.Struct(">qB")
 SECONDS_PER_DAY: Final = 86400
 
 
@@ -186,14 +188,11 @@ class CrawlDatum(Writable):
         signature = self.signature or b""
         if len(signature) > MAX_SIGNATURE:
             raise FormatError("signature too long", expected=f"at most {MAX_SIGNATURE} bytes", found=len(signature))
-        out.write_byte(CUR_VERSION)
-        out.write_byte(self.status)
-        out.write_long(self.fetch_time)
-        out.write_byte(self.retries)
-        out.write_int(self.fetch_interval)
+        out.buf += _BEFORE_SCORE.pack(
+            CUR_VERSION, self.status & 0xFF, self.fetch_time, self.retries & 0xFF, self.fetch_interval
+        )
         out.write_float(self.score)
-        out.write_long(self.modified_time)
-        out.write_byte(len(signature))
+        out.buf += _BEHIND_SCORE.pack(self.modified_time, len(signature))
         out.write_bytes(signature)
         out.write_boolean(bool(self.metadata))
         if self.metadata:

@@ -8,6 +8,7 @@ Names are written in the order of Java's HashMap, which `java_names` gives.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, Self
 
 from minutch.errors import FormatError
@@ -93,6 +94,10 @@ class Metadata(dict[str, list[str]], Writable):
         out.write_int(len(self))
         for name in self.java_names():
             values = self[name]
+            if len(values) == 1:
+                out.buf += _named(name)
+                out.write_text(values[0])
+                continue
             out.write_text(name)
             out.write_int(len(values))
             for value in values:
@@ -106,6 +111,15 @@ class Metadata(dict[str, list[str]], Writable):
 
     def __str__(self) -> str:
         return self.to_string()
+
+
+@lru_cache(maxsize=4096)
+def _named(name: str) -> bytes:
+    """The bytes before a name's only value. Kept, since the metadata of pages has the same names over and over."""
+    out = DataOutput()
+    out.write_text(name)
+    out.write_int(1)
+    return bytes(out.buf)
 
 
 class MetaWrapper(Writable):
