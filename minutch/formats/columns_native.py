@@ -100,6 +100,20 @@ def _copy_bytes(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
     return signature, codegen
 
 
+def _prefetch(typingctx: Any, address: Any) -> Any:
+    """Ask for the cache line at an address, which may be any; it is needed soon."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        read, keep, data = (ir.Constant(word, value) for value in (0, 3, 1))
+        builder.call(function, [builder.inttoptr(args[0], byte), read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen
+
+
 def _loader(bits: int) -> Any:
     """A function that loads an unsigned little-endian integer from any address."""
 
@@ -136,6 +150,7 @@ def _storer(bits: int) -> Any:
 
 call7: Any = intrinsic(_call7)
 copy_bytes: Any = intrinsic(_copy_bytes)
+prefetch: Any = intrinsic(_prefetch)
 load8: Any = _loader(8)
 load32: Any = _loader(32)
 load64: Any = _loader(64)

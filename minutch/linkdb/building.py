@@ -16,7 +16,8 @@ from minutch.linkdb.mapreduce import merge, passed
 from minutch.linkdb.store import LAYOUT_PROPERTY, LinkDb
 from minutch.linkdb.values import LINKS_SCHEMA
 from minutch.records.links import LAYOUT_METADATA, LAYOUTS
-from minutch.tables.frame import INLINKS_SCHEMA, concat, empty
+from minutch.records.linksets import LinkSets
+from minutch.tables.frame import INLINKS_SCHEMA, concat
 from minutch.tables.parallel import for_each, memory_budget
 from minutch.tables.shuffle import Shuffle
 
@@ -78,23 +79,22 @@ def merge_parts(
 
 def write(db: LinkDb, tables: Sequence[pl.DataFrame], parts: int, layout: str, counters: Counters) -> None:
     """Replace `db` (whose lock the caller holds) by a LinkDb of these partitions."""
-    nothing = empty(LINKS_SCHEMA)
-    write_streams(db, lambda part: [tables[part] if part < len(tables) else nothing], parts, layout, counters)
+    write_streams(db, lambda part: map(LinkSets.of, tables[part : part + 1]), parts, layout, counters)
 
 
 def write_streams(
-    db: LinkDb, stream: Callable[[int], Iterable[pl.DataFrame]], parts: int, layout: str, counters: Counters
+    db: LinkDb, stream: Callable[[int], Iterable[LinkSets]], parts: int, layout: str, counters: Counters
 ) -> None:
-    """Replace `db` (whose lock the caller holds) by a LinkDb of partitions that come in tables."""
+    """Replace `db` (whose lock the caller holds) by a LinkDb of partitions that come in sets of links."""
     with db.replacement(keep_old=False) as directory:
 
         def write_part(part: int) -> tuple[int, int]:
             pages = links = 0
             with db.part_writer(directory, part, layout) as writer:
-                for table in stream(part):
-                    writer.write(table.with_columns(metadata=pl.lit(None, pl.Binary)))
-                    pages += int(table["key"].ne_missing(table["key"].shift()).sum())
-                    links += len(table)
+                for sets in stream(part):
+                    writer.write(sets)
+                    pages += sets.records
+                    links += len(sets)
             return pages, links
 
         for pages, links in for_each(write_part, range(parts)):

@@ -14,14 +14,13 @@ from typing import Final, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from minutch.formats.columns_arrow import from_series
-from minutch.linkdb.javaset import link_hashes
 from minutch.linkdb.store import LinkDb
 from minutch.linkdb.values import LINKS_SCHEMA
+from minutch.records.linksets import LinkSets, Rows
 from minutch.tables.frame import concat
-from minutch.tables.merge import aligned
+from minutch.tables.merge import aligned, key_order
 from minutch.tables.shuffle import Shuffle
 
 FOLLOWED: Final = 300_000
@@ -85,44 +84,29 @@ class Gathered:
         self.shuffle.__exit__(kind, error, trace)
 
 
-def united(sources: Sequence[Shuffle], part: int, limit: int) -> Iterator[pl.DataFrame]:
-    """The records of a partition of some Shuffles, links of the first one first; in tables of LINKS_SCHEMA."""
-    streams = [source.sorted(part) for source in sources if source.rows]
-    if len(streams) == 1:
-        yield from (unite(table, limit, in_order=True) for table in streams[0])
+def united(sources: Sequence[Shuffle], part: int, limit: int) -> Iterator[LinkSets]:
+    """The records of a partition of some Shuffles, links of the first one first."""
+    sources = [source for source in sources if source.rows]
+    if len(sources) == 1:
+        yield from (unite(links, limit, rows) for links, rows in sources[0].ordered(part))
         return
-    for tables in aligned(*streams) if streams else ():
+    for tables in aligned(*(source.sorted(part) for source in sources)) if sources else ():
         yield unite(pl.concat(tables), limit)
 
 
-def unite(links: pl.DataFrame, limit: int, *, in_order: bool = False) -> pl.DataFrame:
-    """One record for each key of `links`, in order: every link once, at most `limit`, as Java's new sets have them.
+def unite(links: pl.DataFrame, limit: int, order: Rows | None = None) -> LinkSets:
+    """One record for each key of `links`: every link once, at most `limit`, as Java's new sets have them.
 
-    `in_order` says that `links` are sorted by key.
+    `order` has the rows by key, if that is known.
     """
-    from minutch.formats import columns_kernels
     from minutch.linkdb import links_kernels
-    from minutch.tables import sort_kernels
 
-    links = links.filter(links["from_url"].is_not_null()) if links["from_url"].null_count() else links
+    if links["from_url"].null_count():
+        links, order = links.filter(links["from_url"].is_not_null()), None
     links = links.rechunk()
+    if order is None:
+        order = key_order(links, np.arange(len(links), dtype=np.uint32))
     keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
-    order = np.arange(len(links), dtype=np.uint32)
-    if not in_order and columns_kernels.out_of_order(keys.views, keys.addresses) >= 0:
-        sort_kernels.sort_order(keys.views, keys.addresses, order)
-    starts = np.empty(len(links) + 1, np.int64)
-    count = links_kernels.run_starts(keys.views, keys.addresses, order, starts)
-    starts[count] = len(links)
-    starts = starts[: count + 1]
-    rows, spread = np.empty(len(links), np.int64), _hashes(links, order, np.diff(starts))
-    used = links_kernels.unite(order, starts, spread, *urls[:2], *anchors[:2], limit, rows)
-    return links[rows[:used]]
-
-
-def _hashes(links: pl.DataFrame, order: NDArray[np.uint32], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The hash codes of the links whose set has others too; 0 for the rest."""
-    spread = np.zeros(len(links), np.int64)
-    wanted = np.zeros(len(links), np.bool_)
-    wanted[order[np.repeat(counts > 1, counts)]] = True
-    spread[wanted] = link_hashes(links.filter(pl.Series(wanted)))
-    return spread
+    rows, starts = np.empty(len(order), np.uint32), np.empty(len(order) + 1, np.int64)
+    count = links_kernels.unite(order, *keys[:2], *urls[:2], *anchors[:2], limit, rows, starts)
+    return LinkSets(links, rows[: starts[count]], starts[: count + 1])

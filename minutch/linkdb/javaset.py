@@ -36,10 +36,8 @@ def string_hashes(column: pl.Series) -> NDArray[np.int32]:
     from minutch.linkdb import links_kernels
 
     strings = from_series(column)
-    hashes, plain = np.empty(len(column), np.int32), np.empty(len(column), np.bool_)
-    links_kernels.string_hashes(strings.views, strings.addresses, hashes, plain)
-    others = np.flatnonzero(~plain)
-    hashes[others] = [_hash(data) for data in column.gather(others)]
+    hashes = np.empty(len(column), np.int32)
+    links_kernels.string_hashes(strings.views, strings.addresses, hashes)
     return hashes
 
 

@@ -1,30 +1,92 @@
 """Kernels for links: hash codes of strings, hosts compared, sets of links in Java's order. For big data only.
 
-A row's spread hash is Inlink.hashCode as HashMap spreads it (`javaset.link_hashes`).
+A link's spread hash is Inlink.hashCode as HashMap spreads it (`javaset.link_hashes`).
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from minutch.formats.columns_native import Array, Int, kernel, load8, string_at
+from minutch.formats.columns_native import Array, Int, kernel, load8, load64, string_at
+from minutch.records.links_kernels import AHEAD, ask_for_string, ask_for_view
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
 """What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to tell."""
 
 
+_POWERS: Final = np.array([pow(31, k, 1 << 32) for k in range(9)], np.uint64)
+
+
 @kernel
-def string_hashes(views: Array, addresses: Array, hashes: Array, plain: Array) -> None:
-    """String.hashCode of each ASCII string into `hashes`; `plain` tells which ones are ASCII."""
+def _next_unit(address: Int, size: Int, at: Int) -> tuple[Int, Int]:
+    """The code point of the UTF-8 at `at`, which is not ASCII, and the offset after it; U+FFFD for what is not UTF-8.
+
+    What could have been the beginning of a character counts as one wrong character.
+    """
+    lead = np.int64(load8(address + at))
+    low, high = np.int64(0x80), np.int64(0xBF)
+    if lead >= 0xF0:
+        need, code = np.int64(3), lead & 0x07
+        if lead == 0xF0:
+            low = np.int64(0x90)
+        elif lead == 0xF4:
+            high = np.int64(0x8F)
+    elif lead >= 0xE0:
+        need, code = np.int64(2), lead & 0x0F
+        if lead == 0xE0:
+            low = np.int64(0xA0)
+        elif lead == 0xED:
+            high = np.int64(0x9F)
+    else:
+        need, code = np.int64(1), lead & 0x1F
+    at += 1
+    if lead < 0xC2 or lead > 0xF4:
+        return np.int64(0xFFFD), at
+    while need and at < size:
+        byte = np.int64(load8(address + at))
+        if byte < low or byte > high:
+            break
+        code = code << 6 | byte & 0x3F
+        low, high = np.int64(0x80), np.int64(0xBF)
+        need -= 1
+        at += 1
+    return (np.int64(0xFFFD), at) if need else (code, at)
+
+
+@kernel
+def java_hash(address: Int, size: Int) -> Int:
+    """String.hashCode of a string of UTF-8, as an unsigned number."""
+    value = np.uint64(0)
+    at = np.int64(0)
+    while at + 8 <= size:
+        word = load64(address + at)
+        if word & np.uint64(0x8080808080808080):
+            break
+        value *= _POWERS[8]
+        for k in range(8):
+            value += (word >> np.uint64(8 * k) & np.uint64(0xFF)) * _POWERS[7 - k]
+        at += 8
+    while at < size:
+        byte = load8(address + at)
+        if byte < np.uint64(128):
+            value = value * np.uint64(31) + byte
+            at += 1
+            continue
+        code, at = _next_unit(address, size, at)
+        if code >= 0x10000:
+            value = value * np.uint64(31) + np.uint64(0xD800 + (code - 0x10000 >> 10))
+            code = 0xDC00 + (code & 0x3FF)
+        value = value * np.uint64(31) + np.uint64(code)
+    return np.int64(value & np.uint64(0xFFFFFFFF))
+
+
+@kernel
+def string_hashes(views: Array, addresses: Array, hashes: Array) -> None:
+    """String.hashCode of each string into `hashes`."""
     for i in range(len(hashes)):
-        address = string_at(views, addresses, i)
-        value, seen = np.uint32(0), np.uint64(0)
-        for offset in range(views[i, 0]):
-            byte = load8(address + offset)
-            seen |= byte
-            value = np.uint32(value * np.uint32(31) + np.uint32(byte))
-        hashes[i] = np.int32(value)
-        plain[i] = seen < 128
+        hashes[i] = np.int32(java_hash(string_at(views, addresses, i), np.int64(views[i, 0])))
 
 
 @kernel
@@ -91,104 +153,117 @@ def compare_hosts(from_views: Array, from_addresses: Array, to_views: Array, to_
 
 
 @kernel
-def _is_equal(views: Array, addresses: Array, i: Int, j: Int) -> Int:
-    if views[i, 0] != views[j, 0]:
+def is_equal(views: Array, addresses: Array, i: Int, j: Int) -> Int:
+    """Whether two strings of a column are equal; looked at from the end, where URLs differ."""
+    size = np.int64(views[i, 0])
+    if size != views[j, 0] or views[i, 1] != views[j, 1]:
         return False
     one, other = string_at(views, addresses, i), string_at(views, addresses, j)
-    size = np.int64(views[i, 0])
-    k = np.int64(0)
-    while k < size and load8(one + k) == load8(other + k):
-        k += 1
-    return k == size
-
-
-@kernel
-def _first_of_kind(
-    slots: Array, spread: Array, urls: Array, url_addresses: Array, anchors: Array, anchor_addresses: Array, row: Int
-) -> Int:
-    """Whether no equal link is in the hash table `slots` (rows, -1 for a free place) yet; it is there afterwards."""
-    mask = len(slots) - 1
-    at = (spread[row] * np.int64(0x9E3779B1) >> 7) & mask
-    while slots[at] >= 0:
-        twin = slots[at]
-        if (
-            spread[twin] == spread[row]
-            and _is_equal(anchors, anchor_addresses, twin, row)
-            and _is_equal(urls, url_addresses, twin, row)
-        ):
+    if one == other:
+        return True
+    left = size
+    while left >= 8:
+        left -= 8
+        if load64(one + left) != load64(other + left):
             return False
-        at = (at + 1) & mask
-    slots[at] = row
+    while left:
+        left -= 1
+        if load8(one + left) != load8(other + left):
+            return False
     return True
 
 
 @kernel
-def _sort_by_bucket(rows: Array, first: Int, last: Int, spread: Array) -> None:
-    """Rows first to last - 1 in the order of the buckets of a new HashSet, equal ones as they stand."""
-    count = last - first
+def _sort_by_bucket(rows: Array, hashes: Array, first: Int, count: Int) -> None:
+    """Put `count` rows with these hashes into the order of a new HashSet's buckets, those of one bucket as they are."""
     table = np.int64(2)
     while 4 * count > 3 * table:
         table *= 2
+    mask = table - 1
     if count > 32:
-        part = rows[first:last].copy()
-        order = np.argsort(spread[part] & (table - 1), kind="mergesort")
-        rows[first:last] = part[order]
+        order = np.argsort(hashes[:count] & mask, kind="mergesort")
+        rows[first : first + count] = rows[first : first + count][order]
         return
-    for place in range(first + 1, last):
-        row = rows[place]
-        bucket = spread[row] & (table - 1)
+    for place in range(1, count):
+        row, spread = rows[first + place], hashes[place]
         at = place
-        while at > first and (spread[rows[at - 1]] & (table - 1)) > bucket:
-            rows[at] = rows[at - 1]
+        while at > 0 and hashes[at - 1] & mask > spread & mask:
+            rows[first + at] = rows[first + at - 1]
+            hashes[at] = hashes[at - 1]
             at -= 1
-        rows[at] = row
-
-
-@kernel
-def run_starts(views: Array, addresses: Array, order: Array, starts: Array) -> Int:
-    """Where, in `order` (rows sorted by string), each new string begins, into `starts`; returns how many there are."""
-    count = np.int64(0)
-    for place in range(len(order)):
-        if place == 0 or not _is_equal(views, addresses, order[place - 1], order[place]):
-            starts[count] = place
-            count += 1
-    return count
+        rows[first + at] = row
+        hashes[at] = spread
 
 
 @kernel
 def unite(
     order: Array,
-    starts: Array,
-    spread: Array,
+    keys: Array,
+    key_addresses: Array,
     urls: Array,
     url_addresses: Array,
     anchors: Array,
     anchor_addresses: Array,
     limit: Int,
     rows: Array,
+    starts: Array,
 ) -> Int:
-    """The rows of each set (`order` from starts[i] to starts[i + 1]), each link once, at most `limit`, in Java's order.
+    """Make a set of the rows of each key (`order` has them sorted): each link once, at most `limit`, in Java's order.
 
-    Fills `rows` and returns how many there are.
+    Fills `rows` and where in it the sets begin and the last one ends; returns how many sets there are.
     """
-    used = np.int64(0)
-    for i in range(len(starts) - 1):
-        first, last = starts[i], starts[i + 1]
-        if last - first == 1:
-            rows[used] = order[first]
-            used += 1
-            continue
-        size = np.int64(4)
-        while size < 2 * (last - first):
-            size *= 2
-        slots = np.full(size, -1, np.int64)
+    used, count, place = np.int64(0), np.int64(0), np.int64(0)
+    hashes = np.empty(64, np.int64)
+    slots = np.empty(128, np.int64)  # a hash table: numbers of links in the set, -1 for a free place
+    while place < len(order):
+        last = place
+        while last < len(order) and (last == place or is_equal(keys, key_addresses, order[place], order[last])):
+            last += 1
+            far = np.int64(order[min(last + 2 * AHEAD, len(order) - 1)])
+            ask_for_view(keys, far)
+            ask_for_view(urls, far)
+            ask_for_view(anchors, far)
+            near = np.int64(order[min(last + AHEAD, len(order) - 1)])
+            ask_for_string(keys, key_addresses, near)
+            ask_for_string(urls, url_addresses, near)
+            ask_for_string(anchors, anchor_addresses, near)
+        starts[count] = used
         begin = used
-        for place in range(first, last):
-            if used - begin >= limit:
-                break
-            row = np.int64(order[place])
-            if _first_of_kind(slots, spread, urls, url_addresses, anchors, anchor_addresses, row):
-                rows[used] = row
+        if last - place == 1:
+            if limit > 0:
+                rows[used] = order[place]
                 used += 1
-        _sort_by_bucket(rows, begin, used, spread)
-    return used
+        else:
+            size = np.int64(4)
+            while size < 2 * (last - place):
+                size *= 2
+            if size > len(slots):
+                slots, hashes = np.empty(size, np.int64), np.empty(size // 2, np.int64)
+            slots[:size] = -1
+            for now in range(place, last):
+                if used - begin >= limit:
+                    break
+                row = np.int64(order[now])
+                spread = java_hash(string_at(urls, url_addresses, row), np.int64(urls[row, 0]))
+                spread ^= java_hash(string_at(anchors, anchor_addresses, row), np.int64(anchors[row, 0]))
+                spread ^= spread >> 16
+                slot = (spread * np.int64(0x9E3779B1) >> 7) & (size - 1)
+                while slots[slot] >= 0:
+                    twin = np.int64(rows[begin + slots[slot]])
+                    if (
+                        hashes[slots[slot]] == spread
+                        and is_equal(anchors, anchor_addresses, twin, row)
+                        and is_equal(urls, url_addresses, twin, row)
+                    ):
+                        break
+                    slot = (slot + 1) & (size - 1)
+                else:
+                    slots[slot] = used - begin
+                    hashes[used - begin] = spread
+                    rows[used] = row
+                    used += 1
+            _sort_by_bucket(rows, hashes, begin, used - begin)
+        count += used > begin
+        place = last
+    starts[count] = used
+    return count

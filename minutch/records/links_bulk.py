@@ -21,6 +21,7 @@ from minutch.formats.columns_writing import LEVEL, ZLIB_OVERHEAD, BulkMapWriter
 from minutch.formats.sequencefile import RECORD
 from minutch.records import links_kernels
 from minutch.records.links import LAYOUT_METADATA
+from minutch.records.linksets import LinkSets, Rows
 
 _KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache
 
@@ -90,7 +91,7 @@ _NOTHING = Strings(np.zeros((0, 4), np.int32), np.zeros(1, np.uint64), None)
 
 
 class InlinksSink:
-    """A new MapFile of <Text, Inlinks>, compressed record by record, that takes tables."""
+    """A new MapFile of <Text, Inlinks>, compressed record by record, that takes sets of links."""
 
     def __init__(
         self, path: Path, value_class: str, layout: str, library: Libdeflate, syncs: tuple[bytes | None, bytes | None]
@@ -103,30 +104,25 @@ class InlinksSink:
         self._places = deflate_kernels.new_places()
         self.close, self.discard = self._file.close, self._file.discard
 
-    def write(self, frame: pl.DataFrame) -> None:
-        """Append the records of `frame`, a table of INLINKS_SCHEMA in which the rows of a key lie together."""
-        if len(frame):
-            starts = frame["key"].ne_missing(frame["key"].shift()).arg_true().to_numpy()
-            rows = np.arange(len(frame), dtype=np.uint32)
-            self.write_records(LinkStrings.of(frame), rows, np.append(starts, len(frame)).astype(np.int64))
-
-    def write_records(self, links: LinkStrings, rows: npt.NDArray[np.uint32], starts: Offsets) -> None:
-        """Append records: number i has the links `rows[starts[i] : starts[i + 1]]`, in this order."""
+    def write(self, sets: LinkSets) -> None:
+        """Append records."""
+        links = LinkStrings.of(sets.links)
         with compressor(LEVEL) as state:
-            for first in range(0, len(starts) - 1, _KEYS_AT_A_TIME):
-                self._write(links, rows, starts[first : first + _KEYS_AT_A_TIME + 1], state)
+            for first in range(0, sets.records, _KEYS_AT_A_TIME):
+                self._write(links, sets.rows, sets.starts[first : first + _KEYS_AT_A_TIME + 1], state)
 
-    def _write(self, links: LinkStrings, rows: npt.NDArray[np.uint32], starts: Offsets, state: int) -> None:
+    def _write(self, links: LinkStrings, rows: Rows, starts: Offsets, state: int) -> None:
         count = len(starts) - 1
         at, length = np.empty(count, np.int64), np.empty(count, np.int32)
+        keys = links.key._replace(views=np.empty((count, 4), np.int32))
         urls, anchors, maps = links.from_url, links.anchor, links.metadata
-        views = (urls.views, anchors.views, maps.views)
-        total, longest = links_kernels.inlinks_sizes(starts, rows, links.present, *views, self._flag, length)
+        views = (*links.key[:2], urls.views, anchors.views, maps.views)
+        measured = (length, keys.views)
+        total, longest = links_kernels.inlinks_sizes(starts, rows, links.present, *views, self._flag, *measured)
         room = total + longest + ZLIB_OVERHEAD * count
         if room > len(self._buffer):
             self._buffer = np.empty(room, np.uint8)
         columns = [links.present, *urls[:2], *anchors[:2], *maps[:2], self._flag]
         tools = [self._places, state, self._library.zlib_compress]
         links_kernels.write_inlinks(self._buffer, at, length, starts, rows, *columns, *tools)
-        keys = links.key._replace(views=links.key.views[rows[starts[:-1]]])
         self._file.write(keys, self._buffer, at, length)

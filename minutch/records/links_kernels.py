@@ -9,11 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.formats.columns_kernels import int_at, put_int, put_vint, vint_at, vint_size
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, string_at
+from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, prefetch, string_at
 from minutch.formats.deflate_kernels import BEFORE, deflate_one, finish_stored
 
 PARSE_DATA_VERSION = 5
 PARSE_STATUS_VERSION = 2
+AHEAD = 12
+"""Rows from which on strings are fetched into the cache before they are needed: rows come in no order of memory."""
 TEXT_ID, FLOAT_ID, INT_ID, LONG_ID = 0x8C, 0x84, 0x85, 0x86
 """The classes that a MapWritable's entries may have for a kernel to pass over them."""
 
@@ -153,18 +155,50 @@ def read_links(
             row += 1
 
 
+@inlined
+def ask_for_view(views: Array, row: Int) -> None:
+    """Have the view of a row fetched into the cache: `ask_for_string` will want it."""
+    prefetch(np.int64(views.ctypes.data) + 16 * row)
+
+
+@inlined
+def ask_for_string(views: Array, addresses: Array, row: Int) -> None:
+    """Have the first 128 bytes of a row's string fetched into the cache."""
+    at = string_at(views, addresses, row)
+    prefetch(at)
+    prefetch(at + 64)
+
+
 @kernel
 def inlinks_sizes(
-    starts: Array, rows: Array, present: Array, urls: Array, anchors: Array, maps: Array, flag: Bool, length: Array
+    starts: Array,
+    rows: Array,
+    present: Array,
+    keys: Array,
+    key_addresses: Array,
+    urls: Array,
+    anchors: Array,
+    maps: Array,
+    flag: Bool,
+    length: Array,
+    record_keys: Array,
 ) -> tuple[Int, Int]:
-    """The length of the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1.
+    """The length of the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1, and its key's view.
 
     Returns the sum and the longest. `present` tells the rows that are links, `maps` may be empty: no metadata.
     """
     total, longest = np.int64(0), np.int64(0)
     for i in range(len(length)):
         size = np.int64(4)
+        first = np.int64(rows[starts[i]])
+        for k in range(4):
+            record_keys[i, k] = keys[first, k]
         for place in range(starts[i], starts[i + 1]):
+            far = np.int64(rows[min(place + 2 * AHEAD, len(rows) - 1)])
+            ask_for_view(keys, far)
+            ask_for_view(urls, far)
+            ask_for_view(anchors, far)
+            ask_for_string(keys, key_addresses, np.int64(rows[min(place + AHEAD, len(rows) - 1)]))
             row = np.int64(rows[place])
             if present[row]:
                 url, anchor = np.int64(urls[row, 0]), np.int64(anchors[row, 0])
@@ -223,6 +257,9 @@ def write_inlinks(
         p = begin + 4
         links = 0
         for place in range(starts[i], starts[i + 1]):
+            near = np.int64(rows[min(place + AHEAD, len(rows) - 1)])
+            ask_for_string(urls, url_addresses, near)
+            ask_for_string(anchors, anchor_addresses, near)
             row = np.int64(rows[place])
             if not present[row]:
                 continue

@@ -19,6 +19,7 @@ from minutch.formats.mapfile import MapFileWriter
 from minutch.formats.sequencefile import RECORD
 from minutch.records.links import LAYOUT_METADATA
 from minutch.records.links_columns import decode_inlinks, decode_outlinks, encode_inlinks, layout_of
+from minutch.records.linksets import LinkSets
 from minutch.tables.crawldata import TEXT, check_classes, data_file
 from minutch.tables.frame import INLINKS_SCHEMA, OUTLINKS_SCHEMA
 from minutch.tables.parallel import ordered
@@ -94,11 +95,10 @@ def _read_outlinks(file: BulkFile, span: Span) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=OUTLINKS_SCHEMA, orient="row")
 
 
-class InlinksWriter(TableWriter[pl.DataFrame]):
-    """Writes tables of INLINKS_SCHEMA to a LinkDb part, a MapFile whose records are compressed one by one.
+class InlinksWriter(TableWriter[LinkSets]):
+    """Writes sets of links to a LinkDb part, a MapFile whose records are compressed one by one.
 
-    The rows of a key lie together in one table, in the order in which they are to be written; keys ascend. A row with
-    null in `from_url` makes a key without links. `sync` and `index_sync` give the markers.
+    Keys ascend. A row with null in `from_url` makes a key without links. `sync` and `index_sync` give the markers.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class InlinksWriter(TableWriter[pl.DataFrame]):
         self.path, self.layout = path, layout
         self._syncs = (sync, index_sync)
 
-    def _open_rows(self) -> Sink[pl.DataFrame]:
+    def _open_rows(self) -> Sink[LinkSets]:
         sync, index_sync = self._syncs
         file = MapFileWriter(self.path, TEXT, INLINKS, compression=RECORD, sync=sync, index_sync=index_sync)
         return _RowSink(file, self.layout)
 
-    def _open_bulk(self) -> Sink[pl.DataFrame] | None:
+    def _open_bulk(self) -> Sink[LinkSets] | None:
         from minutch.formats.columns_native import libdeflate
         from minutch.records import links_bulk
 
@@ -135,8 +135,8 @@ class _RowSink:
         self._file, self._layout = file, layout
         self.close, self.discard = file.close, file.discard
 
-    def write(self, frame: pl.DataFrame) -> None:
-        rows = frame.select(INLINKS_SCHEMA.names()).iter_rows()
+    def write(self, sets: LinkSets) -> None:
+        rows = sets.table().select(INLINKS_SCHEMA.names()).iter_rows()
         for key, group in groupby(rows, key=lambda row: row[0]):
             links = [row[1:] for row in group if row[1] is not None]
             self._file.append_raw(encode_vlong(len(key)) + key, encode_inlinks(links, self._layout))

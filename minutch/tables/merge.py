@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Rows = NDArray[np.uint32]
+
 BULK_KEYS = 50_000
 """Keys from which loading the kernels takes less time than Polars' sort."""
 
@@ -37,7 +39,17 @@ def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
     return sorted_rows(frame, np.arange(len(frame), dtype=np.uint32))
 
 
-def sorted_rows(frame: pl.DataFrame, rows: NDArray[np.uint32]) -> pl.DataFrame:
+def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
+    """`rows`, numbers of rows of `frame`, sorted in place: in ascending order of key, those of one key by number."""
+    from minutch.formats.columns_arrow import from_series
+    from minutch.tables import sort_kernels
+
+    keys = from_series(frame["key"])
+    sort_kernels.sort_order(keys.views, keys.addresses, rows)
+    return rows
+
+
+def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
     """The rows of `frame` (of one chunk) with these numbers, in ascending order of key, those of one key by number.
 
     `rows` is sorted in place. The keys come in a buffer of their own, one after the other, so that later walks over
@@ -50,7 +62,7 @@ def sorted_rows(frame: pl.DataFrame, rows: NDArray[np.uint32]) -> pl.DataFrame:
     from minutch.tables import sort_kernels
 
     keys = from_series(frame["key"])
-    sort_kernels.sort_order(keys.views, keys.addresses, rows)
+    key_order(frame, rows)
     size = int(keys.views[rows, 0].sum(dtype=np.int64))
     if size > MAX_BUFFER:
         return frame[pl.Series(rows)]

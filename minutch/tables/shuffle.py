@@ -13,13 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
 from minutch.formats.columns import kernels_loaded
-from minutch.tables.merge import BULK_KEYS, aligned, sort_by_key, sorted_rows
+from minutch.tables.merge import BULK_KEYS, aligned, key_order, sort_by_key, sorted_rows
 from minutch.tables.partition import partition_of
+
+if TYPE_CHECKING:
+    from minutch.tables.merge import Rows
 
 RUN_ROWS = 100_000
 """Rows of a run that are read at a time."""
@@ -59,13 +62,10 @@ class Shuffle:
     def sorted(self, part: int) -> Iterator[pl.DataFrame]:
         """The rows of a partition in frames sorted by key (at least one frame); no key is spread over two frames.
 
-        Partitions may be taken side by side, each once.
+        Partitions may be taken side by side, each once, either so or by `ordered`.
         """
         memory = self._take(part)
-        with self._lock:
-            self._taken += 1
-            if self._taken == self.parts:
-                self._forget()
+        self._count_taken()
         if not self._runs[part]:
             yield memory
             return
@@ -73,16 +73,38 @@ class Shuffle:
         for frames in aligned(*streams):
             yield sort_by_key(pl.concat(frames))
 
-    def _take(self, part: int) -> pl.DataFrame:
-        """The rows of a partition that are in memory, sorted."""
-        with self._lock:  # what was added becomes one table, once
+    def ordered(self, part: int) -> Iterator[tuple[pl.DataFrame, Rows]]:
+        """As `sorted`, by kernels, but rows stay where they are: each frame with the numbers of its rows in order."""
+        import numpy as np
+
+        if self._runs[part]:
+            for sorted_frame in self.sorted(part):
+                yield sorted_frame, np.arange(len(sorted_frame), dtype=np.uint32)
+            return
+        frame, numbers = self._together()
+        self._count_taken()
+        rows = np.arange(len(frame)) if numbers is None else (numbers == part).arg_true().to_numpy()
+        yield frame, key_order(frame, rows.astype(np.uint32))
+
+    def _together(self) -> tuple[pl.DataFrame, pl.Series | None]:
+        """What is in memory as one table, and the partition of each row; None if there is only one partition."""
+        with self._lock:  # once
             if len(self._frames) > 1:
                 self._frames = [pl.concat(self._frames, rechunk=True)]
                 self._numbers = [pl.concat(self._numbers, rechunk=True)]
-            if not self._frames:
-                return pl.DataFrame(schema=self.schema)
-            frame, numbers = self._frames[0], self._numbers[0]
-        if self.parts == 1:
+            frame = self._frames[0] if self._frames else pl.DataFrame(schema=self.schema)
+            return frame, self._numbers[0] if self._numbers and self.parts > 1 else None
+
+    def _count_taken(self) -> None:
+        with self._lock:
+            self._taken += 1
+            if self._taken == self.parts:
+                self._forget()
+
+    def _take(self, part: int) -> pl.DataFrame:
+        """The rows of a partition that are in memory, sorted."""
+        frame, numbers = self._together()
+        if numbers is None:
             return sort_by_key(frame)
         rows = (numbers == part).arg_true()
         if len(rows) < BULK_KEYS and not kernels_loaded():

@@ -14,6 +14,7 @@ from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import Text, Writable
 from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlink, Inlinks
+from minutch.records.linksets import LinkSets
 from minutch.records.webgraph import LinkNodes
 from minutch.segment.store import LAYOUTS, Segment, part_writer
 from tests.interop.harness import Harness, read_records
@@ -85,7 +86,7 @@ def _rewrite_linkdb(source: Path, target: Path, layout: str) -> Path:
     for index in range(len(old.parts())):
         with LinkDb.part_writer(target / "current", index, layout) as writer:
             for frame in old.scan_part(index):
-                writer.write(frame)
+                writer.write(LinkSets.of(frame))
     return target
 
 

@@ -14,6 +14,7 @@ from minutch.linkdb.javaset import iteration_order, link_hashes, string_hashes, 
 from minutch.linkdb.values import Links, Values
 from minutch.records.links import Inlink, Inlinks
 from minutch.tables.frame import INLINKS_SCHEMA
+from tests.support.tables import by_kernels
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 
@@ -35,6 +36,15 @@ def test_hash_codes() -> None:
     texts = ["", "a", "http://www.example.org/ä", "x" * 300, "\U0001f600", "日本"]
     column = pl.Series([text.encode() for text in texts], dtype=pl.Binary)
     assert string_hashes(column).tolist() == [string_hash(text) for text in texts]
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=24) | TEXTS.map(str.encode), max_size=12))
+def test_the_kernel_hashes_alike_whatever_the_bytes(strings: list[bytes]) -> None:
+    column = pl.Series(strings, dtype=pl.Binary)
+    with by_kernels():
+        found = string_hashes(column)
+    assert found.tolist() == [string_hash(data.decode("utf-8", "replace")) for data in strings]
 
 
 def test_table_sizes() -> None:
@@ -72,7 +82,7 @@ def test_a_record_is_as_the_record_class_writes_it(pairs: list[tuple[str, str]])
     table = links(*(("key", url, anchor) for url, anchor in pairs))
     expected = [(link.from_url, link.anchor) for link in Inlinks(Inlink(*pair) for pair in pairs).java_order()]
     ones = np.zeros(len(table), dtype=np.int64)
-    for united in (Values.records(Links(table), ones, ones).united().table(), bulk.unite(table, 1000)):
+    for united in (Values.records(Links(table), ones, ones).united().table(), bulk.unite(table, 1000).table()):
         assert [
             (url.decode(), anchor.decode()) for _, url, anchor in united.select(pl.exclude("metadata")).iter_rows()
         ] == expected

@@ -59,9 +59,9 @@ def test_every_link_arrives_once(tasks: list[list[tuple[str, str, str]]], parts:
 @given(st.lists(ROWS, min_size=1, max_size=3), st.integers(1, 4))
 def test_the_sorted_way_gives_the_same_sets(tasks: list[list[tuple[str, str, str]]], limit: int) -> None:
     together = pl.concat([links(*rows) for rows in tasks])
-    quick, followed = sets([unite(together, 10_000)]), sets(mapreduce.invert([together], 1, 10_000))
+    quick, followed = sets([unite(together, 10_000).table()]), sets(mapreduce.invert([together], 1, 10_000))
     assert unordered(quick) == unordered(followed)
-    limited = sets([unite(together, limit)])
+    limited = sets([unite(together, limit).table()])
     assert {key: len(one) for key, one in limited.items()} == {
         key: min(len(one), limit) for key, one in followed.items()
     }
@@ -106,7 +106,7 @@ def test_no_links_at_all() -> None:
     nothing = links()
     assert [len(table) for table in mapreduce.invert([nothing], 2, 5)] == [0, 0]
     assert [len(table) for table in mapreduce.merge([mapreduce.passed(nothing, None)], 1, 5)] == [0]
-    assert len(unite(nothing, 5)) == 0
+    assert unite(nothing, 5).records == 0
 
 
 def test_gathered_goes_over_to_disk(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_gathered_goes_over_to_disk(tmp_path: Path) -> None:
         for i in range(0, 300, 30):
             gathered.add(links(*rows[i : i + 30]).drop("metadata"))
         assert gathered.tasks is None
-        parts = [list(united([gathered.shuffle], part, 10_000)) for part in range(2)]
+        parts = [[one.table() for one in united([gathered.shuffle], part, 10_000)] for part in range(2)]
     found = sets([table for part in parts for table in part])
     assert unordered(found) == unordered(sets(mapreduce.invert([links(*rows)], 1, 10_000)))
 
@@ -141,7 +141,7 @@ def test_stored_links_come_before_new_ones(budget: int, tmp_path: Path) -> None:
     with ExitStack() as stack:
         stored = shuffle("stored", ("b", "1", ""), ("a", "1", ""))
         new = shuffle("new", ("a", "2", ""), ("c", "2", ""))
-        found = sets(list(united([stored, shuffle("none"), new], 0, 1)))
+        found = sets([one.table() for one in united([stored, shuffle("none"), new], 0, 1)])
     assert found == {b"a": [(b"1", b"")], b"b": [(b"1", b"")], b"c": [(b"2", b"")]}
 
 
@@ -150,5 +150,5 @@ def test_large_sets_are_found_equal() -> None:
     table = links(*rows)
     ones = np.zeros(len(table), dtype=np.int64)
     followed = Values.records(Links(table), ones, ones).united(10_000).table()
-    assert bulk.unite(table, 10_000).drop("metadata").equals(followed)
+    assert bulk.unite(table, 10_000).table().drop("metadata").equals(followed)
     assert len(followed) == 700

@@ -12,6 +12,7 @@ from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, LAYOUTS, Inlink, Inlinks
+from minutch.records.linksets import LinkSets
 from minutch.tables.frame import INLINKS_SCHEMA
 from minutch.tables.links import InlinksWriter, scan_inlinks
 from tests.support.golden import GOLDEN, needs_golden
@@ -56,7 +57,7 @@ def test_golden_linkdbs(path: Path, tmp_path: Path) -> None:
             writer = InlinksWriter(tmp_path / name / str(number), db.layout)
             writer._sink = getattr(writer, name)()
             with writer:
-                writer.write(frame)
+                writer.write(LinkSets.of(frame))
             with SequenceFileReader(tmp_path / name / str(number) / "data") as reader:
                 found = [(DataInput(key).read_text(), value) for key, value in reader]
             if "ambiguous" in path.name:  # forged: empty maps, which are written as none
@@ -137,7 +138,7 @@ def test_either_layout_can_be_written(tmp_path: Path, layout: str, name: str) ->
     writer = InlinksWriter(tmp_path / "part", layout)
     writer._sink = getattr(writer, name)()
     with writer:
-        writer.write(frame)
+        writer.write(LinkSets.of(frame))
     for way in (by_kernels, record_by_record):
         with way():
             assert pl.concat(list(scan_inlinks(tmp_path / "part", layout))).equals(frame)

@@ -1,0 +1,45 @@
+"""Sets of links as rows of a table, which stay where they are: what is sorted and united are the rows' numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Rows = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSets:
+    """Inlinks records: number i has the links `rows[starts[i] : starts[i + 1]]`, in this order.
+
+    `links` is a table with the columns of INLINKS_SCHEMA, or without the last one.
+    """
+
+    links: pl.DataFrame
+    rows: Rows
+    starts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, links: pl.DataFrame) -> Self:
+        """The records of a table in which the rows of a key lie together."""
+        is_first = links["key"].ne_missing(links["key"].shift()).to_numpy()
+        starts = np.append(np.flatnonzero(is_first), len(links))
+        return cls(links, np.arange(len(links), dtype=np.uint32), starts.astype(np.int64))
+
+    def __len__(self) -> int:
+        """How many links there are."""
+        return len(self.rows)
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.starts) - 1
+
+    def table(self) -> pl.DataFrame:
+        """The rows in a table of INLINKS_SCHEMA of their own, in which those of a key lie together."""
+        table = self.links[self.rows]
+        return table if "metadata" in table.columns else table.with_columns(metadata=pl.lit(None, pl.Binary))
