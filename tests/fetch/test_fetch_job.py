@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
 import signal
 import subprocess
@@ -116,6 +118,58 @@ def test_robots_txt_may_be_stored(server: MisbehavingServer, tmp_path: Path) -> 
     assert stored.metadata["robotstxt.sitemap"] == [server.url("map.xml")]
     assert stored.metadata["robotstxt.content-signal"] == ["ai-train=no"]
     assert sorted(fetched(segment)) == sorted(urls)
+
+
+def test_pages_may_be_signed(server: MisbehavingServer, tmp_path: Path) -> None:
+    urls = pages(server, 2)
+    for number, wanted in enumerate(("false", "true")):
+        segment = make_segment(tmp_path / str(number), urls)
+        fetch_segment(segment, conf_for(fetcher__signature=wanted))
+        signatures = {fetched(segment)[url][0].signature for url in urls}
+        assert signatures == ({hashlib.md5(HTML).digest()} if wanted == "true" else {None})
+
+
+PUBLISHER = """\
+import json
+from pathlib import Path
+from minutch.plugin.points import NutchPublisher
+
+class Told(NutchPublisher):
+    def set_config(self):
+        self.path = Path(self.conf.get("told.file"))
+        return True
+
+    def publish(self, event):
+        with self.path.open("a") as file:
+            file.write(json.dumps(event) + "\\n")
+"""
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_events_are_published(server: MisbehavingServer, tmp_path: Path, processes: str) -> None:
+    folder = tmp_path / "plugins" / "publisher_told"
+    folder.mkdir(parents=True)
+    (folder / "plugin.xml").write_text(
+        '<plugin id="publisher-told" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>'
+        '<extension point="org.apache.nutch.publisher.NutchPublisher">'
+        '<implementation id="t" class="told:Told"/></extension></plugin>'
+    )
+    (folder / "told.py").write_text(PUBLISHER)
+    (url,) = pages(server, 1)
+    segment = make_segment(tmp_path, [url])
+    values = {
+        "plugin.folders": f"plugins,{folder.parent}",
+        "plugin.includes": "protocol-http|parse-html|publisher-told|scoring-opic",
+        "told.file": str(tmp_path / "events"),
+        "fetcher.parse": "true",
+        "minutch.fetch.processes": processes,
+    }
+    fetch_segment(segment, conf_for(fetcher__publisher="true").with_values(values))
+    events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    assert [(event["eventType"], event["url"]) for event in events] == [(t, url) for t in ("START", "END", "REPORT")]
+    assert events[1]["eventData"] == {"status": "success"}
+    assert events[2]["eventData"]["title"] == "T"
+    assert events[2]["eventData"]["outlinks"] == [{"url": server.url("linked"), "anchor": "one"}]
 
 
 def test_content_may_stay_out(server: MisbehavingServer, tmp_path: Path) -> None:
