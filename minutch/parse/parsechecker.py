@@ -18,6 +18,8 @@ from typing import Final
 from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
+from minutch.formats.javahash import hash_map_order, text_hash
+from minutch.formats.javaio import encode_text
 from minutch.formats.writables import MapWritable, Text
 from minutch.job import JobContext
 from minutch.parse.dispatch import ParserNotFound, ParseUtil, failed_result
@@ -26,7 +28,7 @@ from minutch.parse.page import is_truncated
 from minutch.parse.signature import from_conf as signature_from_conf
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
-from minutch.plugin.points import ParseResult, ProtocolOutput
+from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
 from minutch.plugin.protocols import ProtocolFactory
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -211,7 +213,7 @@ class PageChecker:
         log.info("contentType: %s", content.content_type)
         log.info("signature: %s", self._signature.calculate(content, own.text if own else None).hex())
         output = []
-        for url, parsed in result.items():
+        for url, parsed in _in_order(result):
             self._score(partial(self._scoring.pass_score_after_parsing, url, content, parsed))
             text = parsed.text if self._given["-dumpText"] else ""
             output.append(f"{url}\n{_as_fetched(url, parsed.data)}\n{text}")
@@ -240,6 +242,12 @@ class Headers(Metadata):
     def java_names(self) -> Iterator[str]:
         """The names in alphabetic order."""
         return iter(sorted(self, key=str.lower))
+
+
+def _in_order(result: ParseResult) -> list[tuple[str, Parse]]:
+    """The documents of a page in the order of Java's HashMap<Text, …>, which ParseResult keeps them in."""
+    documents = list(result.items())
+    return [documents[i] for i in hash_map_order([text_hash(encode_text(url)) for url in result])]
 
 
 def _as_fetched(url: str, data: ParseData) -> ParseData:

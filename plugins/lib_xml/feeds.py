@@ -69,14 +69,16 @@ def feed_of(root: etree._Element) -> Feed:
     head = root if channel is None else channel
     items = [*children(root, "item"), *(children(channel, "item") if channel is not None else ())]
     feed = Feed(text_of(child(head, "link")), text_of(child(head, "title")), text_of(child(head, "description")))
-    feed.entries = [_rss_entry(item) for item in items]
+    usual = PLAIN if local_name(root) == "RDF" or root.get("version") == "0.91" else "html"
+    feed.entries = [_rss_entry(item, usual) for item in items]
     return feed
 
 
-def _rss_entry(item: etree._Element) -> Entry:
+def _rss_entry(item: etree._Element, usual: str) -> Entry:
+    """An item; `usual` is the type of descriptions that name none: markup from RSS 0.92 on, as in ROME."""
     encoded, description = child(item, "encoded"), child(item, "description")
     body = description if text_of(description) else encoded
-    declared = body.get("type", "html") if body is not None else ""
+    declared = body.get("type", usual if body is description else "html") if body is not None else ""
     return Entry(
         link=text_of(child(item, "link")) or _permalink(item),
         title=text_of(child(item, "title")),
@@ -105,9 +107,8 @@ def _atom(root: etree._Element) -> Feed:
 
 
 def _atom_link(element: etree._Element) -> str:
-    links = list(children(element, "link"))
-    best = next((link for link in links if link.get("rel", "alternate") == "alternate"), links[0] if links else None)
-    return best.get("href", "").strip() if best is not None else ""
+    links = (link for link in children(element, "link") if link.get("rel", "alternate") == "alternate")
+    return next((link.get("href", "").strip() for link in links), "")
 
 
 def _atom_entry(entry: etree._Element) -> Entry:

@@ -78,6 +78,18 @@ def test_pages_from_stdin(page: str) -> None:
     assert "Fetch failed with protocol status: notfound(14)" in err
 
 
+def test_documents_of_a_feed_in_the_order_of_a_hash_map(tmp_path: Path) -> None:
+    path = tmp_path / "feed"
+    items = "".join(f"<item><title>{name}</title><link>http://f.org/{name}</link></item>" for name in ("sp", "nl", "a"))
+    path.write_text(f"<rss version='2.0'><channel><title>F</title><link>http://f.org/</link>{items}</channel></rss>")
+    conf = configuration("protocol-file|parse-html|feed").freeze()
+    context = JobContext(conf, FakeClock(0), io.StringIO(), io.StringIO())
+    assert run(["-forceAs", "application/rss+xml", f"file:{path}"], context) == 0
+    assert isinstance(context.out, io.StringIO)
+    urls = [line for line in context.out.getvalue().splitlines() if line.startswith("http://")]
+    assert urls == ["http://f.org/a", "http://f.org/nl", "http://f.org/sp"]
+
+
 def test_failures(page: str) -> None:
     code, out, err = check("file:/no/such/file")
     assert (code, out) == (255, "\n")

@@ -157,6 +157,23 @@ class TestFeed:
         assert (own.text, own.data.title, own.is_original) == ("All the news", "News & more", True)
         assert own.data.content_meta["Content-Type"] == ["application/rss+xml"]
 
+    @pytest.mark.parametrize(
+        ("feed", "text"),
+        [
+            ("<rss version='0.91'><channel><item>{}</item></channel></rss>", "<b>x</b> y"),
+            ("<rss version='0.92'><channel><item>{}</item></channel></rss>", "x y"),
+            ("<RDF xmlns='http://purl.org/rss/1.0/'><channel/><item>{}</item></RDF>", "<b>x</b> y"),
+        ],
+    )
+    def test_descriptions_are_markup_from_092_on(self, feed: str, text: str) -> None:
+        item = "<link>http://example.org/i</link><description>&lt;b&gt;x&lt;/b&gt; y</description>"
+        result = parse_all(content(feed.format(item), "application/rss+xml"), self.CONF)
+        assert result["http://example.org/i"].text == text
+
+    def test_only_alternate_links_name_an_entry(self) -> None:
+        page = ATOM.replace('rel="alternate"', 'rel="enclosure"')
+        assert list(parse_all(content(page, "application/atom+xml"), self.CONF)) == [URL]
+
     def test_atom(self) -> None:
         entry = parse_all(content(ATOM, "application/atom+xml"), self.CONF)["http://example.org/e"]
         assert (entry.text, entry.data.title) == ("plain & simple", "E")
