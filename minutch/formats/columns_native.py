@@ -154,6 +154,7 @@ prefetch: Any = intrinsic(_prefetch)
 load8: Any = _loader(8)
 load32: Any = _loader(32)
 load64: Any = _loader(64)
+store8: Any = _storer(8)
 store32: Any = _storer(32)
 store64: Any = _storer(64)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.formats.columns_kernels import put_vint
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, load8, load32, load64
+from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, load8, load32, load64, store8
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
 """Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is none of Lexbor's."""
@@ -147,6 +147,80 @@ def has_more_than_blanks(data: Int, size: Int) -> Bool:
 
 
 @kernel
+def put(room: Array, size: Int, data: Int, length: Int) -> Int:
+    """Append bytes to the `size` that are there; the new size, -1 for want of room."""
+    if size + length > room.size:
+        return -1
+    copy_bytes(room.ctypes.data + size, data, length)
+    return size + length
+
+
+@kernel
+def put_after_blank(room: Array, size: Int, data: Int, length: Int) -> Int:
+    """The same after a blank."""
+    if size + 1 > room.size:
+        return -1
+    room[size] = 32
+    return put(room, size + 1, data, length)
+
+
+@kernel
+def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[Int, Int]:
+    """Append a text node to the `size` bytes at `text`, where there is room; the new size and gap."""
+    before = size
+    gap = max(gap, _BLANK)
+    for i in range(length):
+        byte = load8(data + i)
+        if is_blank(byte):
+            gap = max(gap, _BLANK)
+            continue
+        if gap != 0:
+            if size > 0:
+                store8(text + size, 10 if gap == _BREAK else 32)
+                size += 1
+            gap = 0
+        store8(text + size, byte)
+        size += 1
+    return size, gap if size > before or length == 0 else _BREAK
+
+
+@kernel
+def is_left_out(values: Array) -> Int:
+    """1 if a link is not to be followed or posts a form, 0 if it counts, -1 if that takes Python's Unicode."""
+    if values[METHOD, 1] > 0 and says_post(values[METHOD, 0], values[METHOD, 1]):
+        return 1
+    return says_nofollow(values[REL, 0], values[REL, 1]) if values[REL, 1] > 0 else 0
+
+
+@kernel
+def put_head(head: Array, is_base: Bool, values: Array, side: Array, size: Int) -> Int:
+    """Keep the attributes of a meta or base element; the new size of `side`, -1 for want of room."""
+    head[0] = is_base
+    for slot in range(HEAD_SLOTS):
+        head[1 + 2 * slot] = -1
+        if values[slot, 1] >= 0:
+            head[1 + 2 * slot] = size
+            size = put(side, size, values[slot, 0], values[slot, 1])
+            if size < 0:
+                return -1
+            head[2 + 2 * slot] = size
+    return size
+
+
+@kernel
+def end_link(row: Array, text: Array, text_size: Int, spare: Array, spare_size: Int, side: Array, size: Int) -> Int:
+    """Settle a link's anchor: the text since its start, else what is in `spare`; the new size of `side`, or -1."""
+    row[ANCHOR], row[ANCHOR_END] = trimmed(text, row[TEXT_AT], text_size)
+    row[ANCHOR_ASIDE] = row[ANCHOR] == row[ANCHOR_END]
+    if row[ANCHOR_ASIDE]:
+        start, end = trimmed(spare, row[SPARE_AT], spare_size)
+        row[ANCHOR] = size
+        size = put(side, size, spare.ctypes.data + start, end - start)
+        row[ANCHOR_END] = size
+    return size
+
+
+@kernel
 def pack_links(rows: Array, count: Int, text: Array, side: Array, run: Array) -> Int:
     """Write the links as serialized Outlinks (an `OutlinkRun`); the size of the run, -1 for want of room."""
     size = 0
@@ -187,7 +261,8 @@ def walk(
 ) -> Int:
     """Walk the tree below `root`.
 
-    kinds       flags of elements by their number: Lexbor's, then those of `tags` (with `tag_sizes`)
+    kinds       flags of elements by their number: Lexbor's, the last of which is free (so its flags are those of
+                elements that are unknown), then those of `tags` (with `tag_sizes`)
     targets     the attribute that holds an element's link, in the same order
     slots       the attributes that matter by their number, -1 for others; `names` (with `name_sizes`) has them all
     values      room for the attributes of one element
@@ -201,8 +276,7 @@ def walk(
     gap = _BREAK
     if marked:
         text[0], text[1], text[2] = 0xEF, 0xBB, 0xBF
-        text_size = 3
-        gap = 0
+        text_size, gap = 3, 0
     link = -1  # the innermost one that has not ended: its row
     silent = title = 0  # the element that has not ended
     title_start = title_end = -1
@@ -216,35 +290,15 @@ def walk(
             if silent == 0:
                 if text_size + size + 2 > text.size:
                     return FULL
-                gap = max(gap, _BLANK)
-                before = text_size
-                for i in range(size):
-                    byte = load8(data + i)
-                    if is_blank(byte):
-                        gap = max(gap, _BLANK)
-                        continue
-                    if gap != 0:
-                        if text_size > 0:
-                            text[text_size] = 10 if gap == _BREAK else 32
-                            text_size += 1
-                        gap = 0
-                    text[text_size] = byte
-                    text_size += 1
-                if before == text_size and size > 0:
-                    gap = _BREAK
+                text_size, gap = fold_text(data, size, text.ctypes.data, text_size, gap)
             if link >= 0 and (silent != 0 or not has_more_than_blanks(data, size)):
-                if spare_size + size + 1 > spare.size:
-                    return FULL
-                spare[spare_size] = 32
-                copy_bytes(spare.ctypes.data + spare_size + 1, data, size)
-                spare_size += size + 1
+                spare_size = put_after_blank(spare, spare_size, data, size)
         elif kind == ELEMENT:
             child = at(node + FIRST_CHILD)
             tag = at(node + LOCAL_NAME)
             if tag >= numbers:
-                other = find_name(tag, tags, tag_sizes)
-                tag = numbers + other if other >= 0 else np.int64(0)
-            flags = np.int64(kinds[tag])
+                tag = numbers + find_name(tag, tags, tag_sizes)
+            flags = kinds[tag]
             if flags != 0:
                 if flags & REWRITE or (flags & REWRITE_FILLED and child != 0):
                     return REWRITTEN
@@ -253,98 +307,64 @@ def walk(
                 if flags & (LINK | IMAGE | META | BASE):
                     read_attributes(node, slots, names, name_sizes, values)
                 if flags & LINK and values[targets[tag], 1] >= 0 and (child != 0 or not flags & NEEDS_CONTENT):
-                    shut = 0
-                    if values[REL, 1] > 0:
-                        shut = says_nofollow(values[REL, 0], values[REL, 1])
-                        if shut < 0:
-                            return UNSURE
-                    if values[METHOD, 1] > 0 and says_post(values[METHOD, 0], values[METHOD, 1]):
-                        shut = 1
-                    if shut == 0:
-                        data, size = values[targets[tag], 0], values[targets[tag], 1]
-                        if count >= rows.shape[0] or side_size + size > side.size:
+                    left_out = is_left_out(values)
+                    if left_out < 0:
+                        return UNSURE
+                    if left_out == 0:
+                        if count >= rows.shape[0]:
                             return FULL
                         row = rows[count]
                         row[NODE], row[OUTER], row[TEXT_AT], row[SPARE_AT] = node, link, text_size, spare_size
-                        copy_bytes(side.ctypes.data + side_size, data, size)
-                        row[TARGET], row[TARGET_END] = side_size, side_size + size
-                        side_size += size
+                        row[TARGET] = side_size
+                        side_size = put(side, side_size, values[targets[tag], 0], values[targets[tag], 1])
+                        row[TARGET_END] = side_size
                         link = count
                         count += 1
-                if flags & IMAGE and link >= 0 and values[ALT, 1] > 0:
-                    data, size = values[ALT, 0], values[ALT, 1]
-                    if has_more_than_blanks(data, size):
-                        if spare_size + size + 1 > spare.size:
-                            return FULL
-                        spare[spare_size] = 32
-                        copy_bytes(spare.ctypes.data + spare_size + 1, data, size)
-                        spare_size += size + 1
+                if flags & IMAGE and link >= 0 and has_more_than_blanks(values[ALT, 0], values[ALT, 1]):
+                    spare_size = put_after_blank(spare, spare_size, values[ALT, 0], values[ALT, 1])
                 if flags & SILENT:
                     if silent == 0 and child != 0:
                         silent = node
-                elif in_head:
+                elif in_head and flags != 0:
                     if flags & BODY:
                         in_head = False
                     elif flags & TITLE and title_start < 0:
-                        title_start = text_size
-                        title = node
+                        title_start, title = text_size, node
                     elif flags & (META | BASE):
                         if head_count >= heads.shape[0]:
                             return FULL
-                        head = heads[head_count]
-                        head[0] = flags & BASE
-                        for slot in range(HEAD_SLOTS):
-                            size = values[slot, 1]
-                            if size < 0:
-                                head[1 + 2 * slot] = -1
-                                continue
-                            if side_size + size > side.size:
-                                return FULL
-                            copy_bytes(side.ctypes.data + side_size, values[slot, 0], size)
-                            head[1 + 2 * slot], head[2 + 2 * slot] = side_size, side_size + size
-                            side_size += size
+                        side_size = put_head(heads[head_count], flags & BASE != 0, values, side, side_size)
                         head_count += 1
+        if side_size < 0 or spare_size < 0:
+            return FULL
         if child != 0:
             node = child
             continue
         while True:  # the end of the node, and of those that end with it
             if link >= 0 and rows[link, NODE] == node:
-                row = rows[link]
-                start, end = trimmed(text, row[TEXT_AT], text_size)
-                row[ANCHOR_ASIDE] = start == end
-                if start == end:
-                    start, end = trimmed(spare, row[SPARE_AT], spare_size)
-                    if side_size + end - start > side.size:
-                        return FULL
-                    copy_bytes(side.ctypes.data + side_size, spare.ctypes.data + start, end - start)
-                    start, end = side_size, side_size + end - start
-                    side_size = end
-                row[ANCHOR], row[ANCHOR_END] = start, end
-                link = row[OUTER]
+                side_size = end_link(rows[link], text, text_size, spare, spare_size, side, side_size)
+                if side_size < 0:
+                    return FULL
+                link = rows[link, OUTER]
                 if link < 0:
                     spare_size = 0
             if node == silent:
                 silent = 0
             if node == title:
-                title_end = text_size
-                title = 0
-            if node == root:
-                break
+                title, title_end = 0, text_size
             following = at(node + NEXT)
-            if following == 0:
-                node = at(node + PARENT)
-                continue
-            if load32(node + TYPE) == ELEMENT:
-                tag = at(node + LOCAL_NAME)
-                if tag >= numbers:
-                    other = find_name(tag, tags, tag_sizes)
-                    tag = numbers + other if other >= 0 else np.int64(0)
-                if kinds[tag] & SEPARATOR:
-                    gap = _BREAK
-            node = following
-            break
+            if node == root or following != 0:
+                break
+            node = at(node + PARENT)
         if node == root:
             break
+        if load32(node + TYPE) == ELEMENT:
+            tag = at(node + LOCAL_NAME)
+            if tag >= numbers:
+                tag = numbers + find_name(tag, tags, tag_sizes)
+            if kinds[tag] & SEPARATOR:
+                gap = _BREAK
+        node = following
     if gap == _BREAK and text_size > 0:
         text[text_size] = 10
         text_size += 1
