@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import random
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,7 @@ from minutch.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.tables.crawldata import scan
 from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 from minutch.tables.parallel import for_each, memory_budget
 from minutch.tables.shuffle import Shuffle
@@ -65,6 +67,8 @@ FLAGS: Final = (
 
 CURRENT_TIME_PROPERTY: Final = "generate.curTime"
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
+SPLIT_BYTES: Final = 32 << 20
+"""Of a file goes to one map task: the block size of Hadoop's local file system (fs.local.block.size)."""
 _MS_PER_DAY: Final = 86_400_000
 
 
@@ -127,8 +131,8 @@ def generate(
     result = Generated()
     with db.lock(force):
         found = _find_due(db, conf, conditions, context, filtering)
-        for part in found:
-            result.counters.merge(part.counters)
+        for task in found:
+            result.counters.merge(task.counters)
         selection = Selection(
             conf,
             top_n=top_n,
@@ -137,7 +141,8 @@ def generate(
             reducers=number_of_parts(conf),
             resolve=address_of,
         )
-        chosen = selection.choose([part.entries for part in found], result.counters)
+        nothing = empty(CRAWLDB_SCHEMA).with_columns(sort=pl.lit(None, pl.Float32))
+        chosen = selection.choose([task.entries for task in found] or [nothing], result.counters)
         if not sum(map(len, chosen)):
             _log_why(result.counters, found)
             return result
@@ -174,36 +179,26 @@ def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | N
 def _find_due(
     db: CrawlDb, conf: Configuration, conditions: Conditions, context: JobContext, filtering: bool
 ) -> list[Due]:
-    """What is due in each partition."""
+    """What is due in each stretch of the CrawlDb that is a map task's share (`SPLIT_BYTES`), in order."""
     schedule, scoring = fetch_schedule(conf), ScoringFilters(conf)
     filters = URLFilters(conf) if filtering else None
     with context.progress("generate", db.estimate) as progress:
 
-        def find(part: int) -> Due:
-            pieces = []
-            for frame in db.scan_part(part):
-                pieces.append(due(frame, conditions, schedule, scoring, filters))
-                progress.advance(len(frame))
-            return _together(pieces)
+        def find(frame: pl.DataFrame) -> Due:
+            progress.advance(len(frame))
+            return due(frame, conditions, schedule, scoring, filters)
 
-        return for_each(find, range(len(db.require_parts())))
+        def find_in(part: Path) -> list[Due]:
+            return [find(frame) for frame in scan(part, span_size=SPLIT_BYTES)]
 
-
-def _together(pieces: list[Due]) -> Due:
-    counters = Counters()
-    for piece in pieces:
-        counters.merge(piece.counters)
-    nothing = empty(CRAWLDB_SCHEMA).with_columns(sort=pl.lit(None, pl.Float32))
-    entries = pl.concat([piece.entries for piece in pieces]) if pieces else nothing
-    dates = [piece.next_due for piece in pieces if piece.next_due is not None]
-    return Due(entries, counters, min(dates, default=None))
+        return list(chain.from_iterable(for_each(find_in, db.require_parts())))
 
 
 def _log_why(counters: Counters, found: list[Due]) -> None:
     log.warning("Generator: 0 records selected for fetching, exiting ...")
     for reason in describe(counters):
         log.warning("Generator: %s", reason)
-    dates = [part.next_due for part in found if part.next_due is not None]
+    dates = [task.next_due for task in found if task.next_due is not None]
     if dates:
         log.warning("Generator: the next page is due at %s", date_to_string(min(dates)))
 

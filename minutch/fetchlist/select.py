@@ -155,9 +155,10 @@ def _sort_values(frame: pl.DataFrame, scoring: ScoringFilters) -> pl.Series:
 
 def sort_keys(values: pl.Series) -> NDArray[np.int64]:
     """Integers that ascend where the 32-bit `values` descend, in the order of Float.compare."""
-    bits = values.to_numpy().astype(np.float32).view(np.int32).astype(np.int64)
-    bits[values.is_nan().to_numpy()] = 0x7FC0_0000
-    return (1 << 31) - np.where(bits < 0, bits ^ 0x7FFF_FFFF, bits)
+    numbers = values.to_numpy()
+    bits = numbers.view(np.int32)
+    bits = np.where(np.isnan(numbers), np.int32(0x7FC0_0000), np.where(bits < 0, bits ^ 0x7FFF_FFFF, bits))
+    return (1 << 31) - bits.astype(np.int64)
 
 
 class Quota:

@@ -24,6 +24,7 @@ from minutch.fetchlist.partitioner import Resolve, UrlPartitioner
 from minutch.fetchlist.select import MALFORMED, OVER_LIMIT, Quota, sort_keys
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
+from minutch.tables.parallel import for_each
 
 Ints = NDArray[np.int64]
 
@@ -31,7 +32,7 @@ SELECTED: Final = "selected_total"
 NOT_IN_TOP: Final = "not_in_top_n_total"
 NO_LIMIT: Final = (1 << 63) - 1
 FOLLOWED: Final = 200_000
-_BLOCK: Final = 50_000  # entries whose hosts are worked out at a time
+_BLOCK: Final = 10_000  # entries whose hosts are worked out at a time
 
 
 class Selection:
@@ -54,20 +55,19 @@ class Selection:
 
         `found` has the entries that are due of each part of the CrawlDb, with the column `sort`.
         """
-        entries = pl.concat(found)
+        entries = Candidates(found)
         quotas = [Quota(self._limit, self._segments, self._max_count) for _ in range(self._reducers)]
         chosen: list[list[pl.DataFrame]] = [[] for _ in quotas]
-        for reducer, rows in self._order(entries, [len(part) for part in found]):
+        for reducer, block in self._order(entries):
             if quotas[reducer].is_full:
                 if all(quota.is_full for quota in quotas):
                     break
                 continue
-            block = entries[rows]
             segments = pl.Series("segment", quotas[reducer].deal(self._owners(decode_keys(block["key"]))))
             chosen[reducer].append(block.with_columns(segments).filter(segments > 0))
         for quota in quotas:
             counters.merge(quota.counters)
-        nothing = entries.clear().with_columns(segment=pl.lit(None, pl.Int64))
+        nothing = found[0].clear().with_columns(segment=pl.lit(None, pl.Int64))
         result = [pl.concat([nothing, *blocks]) for blocks in chosen]
         selected = sum(map(len, result))
         counters.add(NOT_IN_TOP, len(entries) - selected - counters.get(MALFORMED, 0) - counters.get(OVER_LIMIT, 0))
@@ -82,32 +82,31 @@ class Selection:
     def _has_host_limit(self) -> bool:
         return self._max_count > 0
 
-    def _order(self, entries: pl.DataFrame, tasks: Sequence[int]) -> Iterator[tuple[int, Ints]]:
-        """The rows of `entries` in blocks, best first for each reducer."""
+    def _order(self, entries: Candidates) -> Iterator[tuple[int, pl.DataFrame]]:
+        """The entries in blocks, best first for each reducer."""
         if len(entries) > FOLLOWED:
             yield from self._quick_order(entries)
             return
-        keys, parts = sort_keys(entries["sort"]), self._parts(entries)
-        for reducer, rows in enumerate(shuffle_order(keys, tasks, parts, self._reducers, selector_sizes(entries))):
+        parts, sizes = self._parts(entries.urls, len(entries)), entries.sizes
+        for reducer, rows in enumerate(shuffle_order(entries.keys, entries.tasks, parts, self._reducers, sizes)):
             for start in range(0, len(rows), _BLOCK):
-                yield reducer, rows[start : start + _BLOCK]
+                yield reducer, entries.take(rows[start : start + _BLOCK])
 
-    def _quick_order(self, entries: pl.DataFrame) -> Iterator[tuple[int, Ints]]:
-        keys = sort_keys(entries["sort"])
+    def _quick_order(self, entries: Candidates) -> Iterator[tuple[int, pl.DataFrame]]:
         places = min(self._limit * self._reducers * self._segments, len(entries))
-        for rows in best_first(keys, max(places, _BLOCK)):
+        for rows in best_first(entries.keys, places + max(places // 10, _BLOCK)):  # reducers' shares differ a little
+            stretch = entries.take(rows)
+            parts = self._parts(stretch["key"], len(entries))
             for start in range(0, len(rows), _BLOCK):
-                block = rows[start : start + _BLOCK]
-                parts = self._parts(entries[block], of=len(entries))
+                block, own = stretch[start : start + _BLOCK], parts[start : start + _BLOCK]
                 for reducer in range(self._reducers):
-                    yield reducer, block[parts == reducer]
+                    yield reducer, block.filter(own == reducer)
 
-    def _parts(self, entries: pl.DataFrame, of: int | None = None) -> Ints:
-        """The reducer of each entry. It matters only where places are limited."""
-        total = len(entries) if of is None else of
+    def _parts(self, urls: pl.Series, total: int) -> Ints:
+        """The reducer of each of `urls`, of `total` entries. It matters only where places are limited."""
         if self._reducers == 1 or (not self._has_host_limit and not 0 <= self._limit < total):
-            return np.zeros(len(entries), dtype=np.int64)
-        parts: Ints = self._partitioner.parts_of(decode_keys(entries["key"]), self._reducers).to_numpy()
+            return np.zeros(len(urls), dtype=np.int64)
+        parts: Ints = self._partitioner.parts_of(decode_keys(urls), self._reducers).to_numpy()
         return parts
 
     def _owners(self, urls: pl.Series) -> pl.Series:
@@ -116,6 +115,45 @@ class Selection:
             urls = self._normalizers.normalize_column(urls)
         owners = hosts_of(urls)
         return (domains_of(owners) if self._by_domain else owners).str.to_lowercase()
+
+
+class Candidates:
+    """The entries that are due, as the map tasks found them: a table each, which are never copied into one."""
+
+    def __init__(self, found: Sequence[pl.DataFrame]) -> None:
+        self._found = found
+        self.tasks = list(map(len, found))
+        self._starts = np.cumsum([0, *self.tasks])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    @cached_property
+    def keys(self) -> Ints:
+        """What they are sorted by, ascending."""
+        return np.concatenate(for_each(lambda table: sort_keys(table["sort"]), self._found))
+
+    @property
+    def urls(self) -> pl.Series:
+        return pl.concat([table["key"] for table in self._found])
+
+    @property
+    def sizes(self) -> Ints:
+        """The bytes of each in a map task's output."""
+        return np.concatenate([selector_sizes(table) for table in self._found])
+
+    def take(self, rows: Ints) -> pl.DataFrame:
+        """The entries with these numbers, in their order."""
+        order = np.argsort(rows, kind="stable")
+        bounds = np.searchsorted(rows[order], self._starts)
+        taken = [
+            table[rows[order[low:high]] - start]
+            for table, start, low, high in zip(self._found, self._starts, bounds, bounds[1:], strict=False)
+        ]
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        together: pl.DataFrame = pl.concat(taken, rechunk=True)[places]
+        return together
 
 
 def best_first(keys: Ints, count: int) -> Iterator[Ints]:
