@@ -35,6 +35,10 @@ RULES: Final = "mime-types.txt"
 _URI: Final = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://[^/?#]*)?([^?#]*)")
 _NOT_URI: Final = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f]|%(?![0-9A-Fa-f]{2})")
 _DECLARED: Final = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
+_ROOT_TAG: Final = re.compile(
+    rb"(?:<\?xml[^<>]{0,200}>\s*)?(?:<!DOCTYPE[^<>\[]{0,300}>\s*)?<[A-Za-z][^<>]{0,300}>", re.IGNORECASE
+)
+"""The beginning of a page up to the end of its root element's tag, where it is plain."""
 _TEXT: Final = bytes(range(0x20, 0x80)) + b"\t\n\r\f\x1b"
 _SAFE_CONTROLS: Final = b"\t\n\r\f\x1b"
 _CONTROLS: Final = bytes(range(0x20))
@@ -183,10 +187,17 @@ def _counts_like_utf8(data: bytes, unsafe: int) -> bool:
 
 def root_element(data: bytes) -> tuple[str, str] | None:
     """Namespace and local name of the root element; None if XML's rules are broken before it."""
-    root = _root(data, None)
+    start = _ROOT_TAG.match(data)
+    root = (None if start is None else _short_root(start[0])) or _root(data, None)
     if root is None and (declared := _DECLARED.match(data)) and lookup(declared[1].decode("ascii")):
         return _root(data, "iso-8859-1")  # a charset of several bytes, of which expat knows only UTF-8 and UTF-16
     return root
+
+
+@lru_cache(maxsize=1024)
+def _short_root(data: bytes) -> tuple[str, str] | None:
+    """The root element of a page that begins so. Kept, since the pages of a site begin alike."""
+    return _root(data, None)
 
 
 def _root(data: bytes, encoding: str | None) -> tuple[str, str] | None:

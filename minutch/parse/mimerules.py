@@ -60,23 +60,21 @@ class TypeRegistry:
     """Namespace and local name of a root element (either may be empty) → type."""
     interpreted: set[str] = field(default_factory=set)
     magics: list[Magic] = field(default_factory=list)
-    _unbound: list[int] = field(default_factory=list)
-    _bound: list[tuple[int, list[list[int]]]] = field(default_factory=list)
-    """Numbers of magic rules: those without a needed byte; by its offset and value, the others."""
+    _by_first: list[list[int]] = field(default_factory=list)
+    _by_later: list[tuple[int, list[list[int]]]] = field(default_factory=list)
+    """Numbers of magic rules: by the first byte, those that need it or no byte at all; by a later one, the others."""
 
     def prepare(self) -> TypeRegistry:
         """Sort the magic rules by priority (the order within one stays), and by the byte that they need."""
         self.magics.sort(key=lambda magic: -magic.priority)
-        bound: dict[int, list[list[int]]] = {}
+        bound: dict[int, list[list[int]]] = {0: [[] for _ in range(256)]}
         for number, magic in enumerate(self.magics):
-            if magic.needs is None:
-                self._unbound.append(number)
-                continue
-            at, values = magic.needs
+            at, values = magic.needs or (0, range(256))
             numbers = bound.setdefault(at, [[] for _ in range(256)])
             for value in values:
                 numbers[value].append(number)
-        self._bound = list(bound.items())
+        self._by_first = bound.pop(0)
+        self._by_later = list(bound.items())
         return self
 
     def canonical(self, name: str) -> str | None:
@@ -129,12 +127,11 @@ class TypeRegistry:
 
     def by_magic(self, data: bytes) -> list[str]:
         """The types whose magic holds, of the highest priority that any has; empty if none."""
-        numbers = self._unbound.copy()
+        numbers = self._by_first[data[0]]
         length = len(data)
-        for at, by_value in self._bound:
-            if at < length:
-                numbers += by_value[data[at]]
-        numbers.sort()
+        more = [number for at, rules in self._by_later if at < length for number in rules[data[at]]]
+        if more:
+            numbers = sorted(numbers + more)
         found: list[str] = []
         priority = -1
         for number in numbers:

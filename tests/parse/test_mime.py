@@ -106,6 +106,8 @@ def test_text(data: bytes, is_text: bool) -> None:
         (b"<?xml version='1.0' encoding='gb2312'?><a/>", ("", "a")),
         (b"<?xml version='1.0' encoding='nonsense'?><a/>", None),
         (b"<!DOCTYPE a [<!ENTITY x 'y'>]><a>", ("", "a")),
+        (b"<?xml version='1.0'?>\n<!DOCTYPE a>\n<a x='>' xmlns='urn:x'><b/>", ("urn:x", "a")),
+        (b"<!DOCTYPE html>\n<html lang=en><b>", None),
         (b"no xml", None),
         (b"", None),
     ],
