@@ -95,7 +95,13 @@ def _records(segment: Segment, folder: str) -> int:
 def _minutch(work: Work, command: str, properties: dict[str, str], *arguments: str | Path) -> Cost:
     options = [f"-D{name}={value}" for name, value in (PROPERTIES | properties).items()]
     words: list[str | Path] = [sys.executable, "-m", "minutch", command, *options, *arguments]
-    return run(words, cwd=work.folder, env={**os.environ, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)})
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    compiled = {"PYTHONPYCACHEPREFIX": str(work.folder.with_name("compiled"))}
+    return run(
+        words,
+        cwd=work.folder,
+        env={**environment, **compiled, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)},
+    )
 
 
 def _fetch(work: Work, *, parse: bool) -> tuple[Segment, Cost]:
