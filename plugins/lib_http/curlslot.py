@@ -21,6 +21,8 @@ MAX_HEAD_BYTES: Final = 256 * 1024
 """Bytes of all header lines of one answer, interim (1xx) ones included."""
 MAX_HEAD_LINES: Final = 2000
 _REFUSE: Final = 0
+_SUPPRESS_CONNECT_HEADERS: Final = 265
+"""libcurl's number; pycurl has no name for it. What a proxy says to CONNECT is no answer of the server's."""
 _BUFFER: Final = 64 * 1024
 
 
@@ -105,6 +107,9 @@ class CurlSlot:
             (pycurl.HTTP_VERSION, _VERSIONS[settings.http_version]),
             (pycurl.SSL_VERIFYPEER, int(settings.verify)),
             (pycurl.SSL_VERIFYHOST, 2 if settings.verify else 0),
+            (pycurl.PROXY_SSL_VERIFYPEER, int(settings.verify)),
+            (pycurl.PROXY_SSL_VERIFYHOST, 2 if settings.verify else 0),
+            (_SUPPRESS_CONNECT_HEADERS, 1),
             (pycurl.HEADERFUNCTION, self._on_header),
             (pycurl.WRITEFUNCTION, self._on_body),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
@@ -112,6 +117,7 @@ class CurlSlot:
             handle.setopt(option, value)
         if settings.ca_file:
             handle.setopt(pycurl.CAINFO, settings.ca_file)
+            handle.setopt(pycurl.PROXY_CAINFO, settings.ca_file)
         self._set_up_tls(settings.tls)
         if settings.record_tls:
             handle.setopt(pycurl.VERBOSE, 1)

@@ -249,7 +249,7 @@ def _prepare(slot: CurlSlot, order: Order, addresses: list[str]) -> None:
     slot.direct = not order.proxy
     slot.set(pycurl.PROXY, order.proxy)
     target = order.target
-    if order.proxy and order.scheme == "http":
+    if order.proxy.startswith("http") and order.scheme == "http":
         target = f"http://{authority}".encode() + target
     slot.handle.setopt(pycurl.REQUEST_TARGET, target)
     slot.set(pycurl.HTTPHEADER, order.headers)
@@ -313,7 +313,8 @@ def _error(slot: CurlSlot, order: Order, code: int, message: str) -> Exception:
     if code in _TLS_CODES:
         return TlsFailure(message)
     if code == 7:
-        return connect_error(slot.handle.getinfo(pycurl.OS_ERRNO), message)
+        refused_by_proxy = "CONNECT tunnel" in message  # an error number may be left from another address
+        return connect_error(0 if refused_by_proxy else slot.handle.getinfo(pycurl.OS_ERRNO), message)
     if code == 28:
         return httpx.ReadTimeout("Read timed out") if slot.head_lines else httpx.ConnectTimeout("Connect timed out")
     if code in _RESET_CODES:
