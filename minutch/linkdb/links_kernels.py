@@ -9,14 +9,12 @@ from typing import Final
 
 import numpy as np
 
+from minutch.formats.columns_kernels import hash_ascii
 from minutch.formats.columns_native import Array, Int, kernel, load8, load64, string_at
 from minutch.records.links_kernels import AHEAD, ask_for_string, ask_for_view
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
 """What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to tell."""
-
-
-_POWERS: Final = np.array([pow(31, k, 1 << 32) for k in range(9)], np.uint64)
 
 
 @kernel
@@ -58,16 +56,7 @@ def _next_unit(address: Int, size: Int, at: Int) -> tuple[Int, Int]:
 @kernel
 def java_hash(address: Int, size: Int) -> Int:
     """String.hashCode of a string of UTF-8, as an unsigned number."""
-    value = np.uint64(0)
-    at = np.int64(0)
-    while at + 8 <= size:
-        word = load64(address + at)
-        if word & np.uint64(0x8080808080808080):
-            break
-        value *= _POWERS[8]
-        for k in range(8):
-            value += (word >> np.uint64(8 * k) & np.uint64(0xFF)) * _POWERS[7 - k]
-        at += 8
+    value, at = hash_ascii(address, size, np.uint64(0))
     while at < size:
         byte = load8(address + at)
         if byte < np.uint64(128):
@@ -89,29 +78,24 @@ def string_hashes(views: Array, addresses: Array, hashes: Array) -> None:
         hashes[i] = np.int32(java_hash(string_at(views, addresses, i), np.int64(views[i, 0])))
 
 
-@kernel
-def _lower(byte: Int) -> Int:
-    return byte + 32 if 65 <= byte <= 90 else byte
-
-
-@kernel
-def _is_host_byte(byte: Int) -> Int:
-    return 97 <= _lower(byte) <= 122 or 48 <= byte <= 57 or byte in (45, 46, 95)
+_HOST_BYTES: Final = np.zeros(256, np.uint8)
+"""The lower-case form of each byte that a plain host may have, 0 for others."""
+for _byte in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._":
+    _HOST_BYTES[_byte] = bytes((_byte,)).lower()[0]
+_HTTP: Final = np.uint64(int.from_bytes(b"http", "little"))
 
 
 @kernel
 def _plain_host(address: Int, size: Int) -> Int:
     """Where the host of a plain http(s) URL starts and how long it is, as start << 32 | length; -1 for other URLs."""
-    if size < 8 or load8(address) != 104 or load8(address + 1) != 116 or load8(address + 2) != 116:
-        return np.int64(-1)
-    if load8(address + 3) != 112:
+    if size < 8 or load64(address) & np.uint64(0xFFFFFFFF) != _HTTP:
         return np.int64(-1)
     at = np.int64(5) if load8(address + 4) == 115 else np.int64(4)
     if load8(address + at) != 58 or load8(address + at + 1) != 47 or at + 3 > size or load8(address + at + 2) != 47:
         return np.int64(-1)
     start = at + 3
     end = start
-    while end < size and _is_host_byte(load8(address + end)):
+    while end < size and _HOST_BYTES[load8(address + end)]:
         end += 1
     if end == start:
         return np.int64(-1)
@@ -146,7 +130,7 @@ def compare_hosts(from_views: Array, from_addresses: Array, to_views: Array, to_
         if size == last_host & 0xFFFFFFFF:
             one, other = to_address + (host >> 32), from_address + (last_host >> 32)
             k = 0
-            while k < size and _lower(load8(one + k)) == _lower(load8(other + k)):
+            while k < size and _HOST_BYTES[load8(one + k)] == _HOST_BYTES[load8(other + k)]:
                 k += 1
             if k == size:
                 found[i] = SAME
