@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from minutch.crawldb.matching import Ints, Mask, by_score, first_of_each, last, latest, match
 from minutch.records import crawldatum as status
-from minutch.tables.packed import pack, unpack
+from minutch.tables.packed import take, unpack
 
 Codes = NDArray[np.uint8]
 
@@ -51,7 +51,7 @@ class Batch(NamedTuple):
 
 
 class News:
-    """What a segment says of each URL that it speaks of; `keys` are the CrawlDb's. See `matching` for the numbers."""
+    """What a segment (packed) says of each URL; `keys` are the CrawlDb's. See `matching` for the numbers."""
 
     def __init__(self, segment: pl.DataFrame, keys: pl.Series, max_inlinks: int) -> None:
         self.segment = segment
@@ -71,7 +71,7 @@ class News:
 
     def batch(self, urls: Ints, old: pl.DataFrame) -> Batch:
         """The fetched URLs with these numbers, whose entries before were `old`."""
-        new = self.segment[self.row[urls]]
+        new = unpack(self.segment[self.row[urls]])
         signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
         signature = signature.zip_with(signature.is_not_null(), new["signature"])
         return Batch(new, old, signature, self._last(status.STATUS_PARSE_META, "metadata", urls))
@@ -81,7 +81,7 @@ class News:
         rows = last(np.flatnonzero(self._codes == kind), self.group)
         at = np.full(len(self.at), -1)
         at[self.group[rows]] = rows
-        return gather(self.segment.select(column), at[urls]).to_series()
+        return take(self.segment, at[urls])[column]
 
 
 def _is_db(codes: Codes) -> Mask:
@@ -97,22 +97,14 @@ def is_fetch(codes: Codes) -> Mask:
 
 
 def sort_out(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Entries (packed) and news by their status rather than by the file they come from, as in Nutch."""
+    """Entries and news by their status rather than by the file they come from, as in Nutch."""
     entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
     if entries.all() and not strays.any():
         return old, segment
     return (
-        pl.concat([old.filter(entries), pack(segment.filter(strays))]).sort("key", maintain_order=True),
-        pl.concat([unpack(old.filter(~entries)), segment.filter(~strays)]).sort("key", maintain_order=True),
+        pl.concat([old.filter(entries), segment.filter(strays)]).sort("key", maintain_order=True),
+        pl.concat([old.filter(~entries), segment.filter(~strays)]).sort("key", maintain_order=True),
     )
-
-
-def gather(table: pl.DataFrame, at: Ints) -> pl.DataFrame:
-    """The rows at positions `at`; all null where the position is -1."""
-    if len(at) and at.min() >= 0:
-        return table[at]
-    positions = pl.Series(at)
-    return table.select(pl.all().gather(pl.lit(positions.set(positions < 0, None))))
 
 
 def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
@@ -123,7 +115,7 @@ def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
 
 
 def inlinked(news: News, urls: Ints) -> pl.DataFrame:
-    """The links that are kept, with the row of the result that each belongs to; highest score first in each."""
+    """The links (packed) that are kept, highest score first, with the row of the result that each belongs to."""
     row_of = np.full(len(news.at), -1)
     row_of[urls] = np.arange(len(urls))
     rows = row_of[news.group[news.links]]

@@ -105,7 +105,7 @@ class Entries:
         for db in self._dbs:
             for index, part in enumerate(db.parts()):
                 found.append(Source(file_size(part)))
-                found[-1].frames += [self._filter.apply(frame, Counters()) for frame in db.scan_part(index)]
+                found[-1].frames += [self._filter.apply(frame, Counters()) for frame in self._scan(db, index)]
         return found
 
     def __exit__(

@@ -18,6 +18,7 @@ from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
 from minutch.records.crawldatum import CrawlDatum
 from minutch.tables import rows
+from minutch.tables.packed import unpack
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def orphaned_scores(
 def updated_scores(
     frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame, scoring: ScoringFilters, counters: Counters
 ) -> pl.DataFrame:
-    """The scores after an update: `old` row for row (null status where there is none), links with their `row`."""
+    """The scores after an update: `old` row for row (null status: there is none), links (packed) with their `row`."""
     if not scoring.filters:
         return frame
 
@@ -106,6 +107,6 @@ def _optional_records(frame: pl.DataFrame) -> Iterator[CrawlDatum | None]:
 def _grouped(inlinked: pl.DataFrame, count: int) -> Iterator[list[CrawlDatum]]:
     """The links of each of `count` rows, in order."""
     by_row: dict[int, list[CrawlDatum]] = {}
-    for row, (_, datum) in zip(inlinked["row"], rows.records(inlinked), strict=True):
+    for row, (_, datum) in zip(inlinked["row"], rows.records(unpack(inlinked)), strict=True):
         by_row.setdefault(row, []).append(datum)
     return (by_row.get(row, []) for row in range(count))

@@ -31,7 +31,9 @@ def text_sizes(keys: pl.Series) -> Ints:
 
 
 def datum_sizes(frame: pl.DataFrame) -> Ints:
-    """The bytes of each row as a serialized CrawlDatum."""
+    """The bytes of each row as a serialized CrawlDatum, packed or not."""
+    if "value" in frame.columns:
+        return frame["value"].bin.size().cast(pl.Int64).to_numpy()
     extra = pl.col("signature").bin.size().fill_null(0) + pl.col("metadata").bin.size().fill_null(0)
     return frame.select(extra.cast(pl.Int64) + _DATUM_SIZE).to_series().to_numpy()
 
@@ -127,7 +129,8 @@ class Gathering:
 
         `others` are the files of the CrawlDb, which the job reads, too.
         """
-        if not self._holding or not matters(pl.concat([source.frame for source in self._sources] or [_EMPTY])):
+        known = self._holding and self._sources
+        if not known or not matters(pl.concat([source.frame for source in self._sources])):
             self._release()
             return
         own = len(self._sources)
@@ -148,6 +151,3 @@ def take(frames: Sequence[pl.DataFrame], rows: Ints) -> pl.DataFrame:
     """The records that `rows` of (table, row) name, in their order."""
     starts = np.cumsum([0, *map(len, frames)])
     return pl.concat(frames)[starts[rows[:, 0]] + rows[:, 1]]
-
-
-_EMPTY: Final = pl.DataFrame(schema=CRAWLDB_SCHEMA)

@@ -12,8 +12,8 @@
     nothing of these           any                    as before
 
 and db_unfetched wherever a successful fetch leaves an interval beyond db.fetch.interval.max.
-Tables in and out are sorted by key, and all rows of a key are in them. When and with which interval a page is fetched
-again is decided in `schedule`, the score by the scoring filters.
+Tables in and out are packed and sorted by key, and all rows of a key are in them. When and with which interval a page
+is fetched again is decided in `schedule`, the score by the scoring filters.
 Matched: org.apache.nutch.crawl.CrawlDbReducer.
 """
 
@@ -86,7 +86,7 @@ class Rules:
 
 
 def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> tuple[Patched, Counters]:
-    """The CrawlDb after `segment` (rows of crawl_fetch and crawl_parse) is merged into `old` (packed); what happened.
+    """The CrawlDb after `segment` (rows of crawl_fetch and crawl_parse) is merged into `old`, and what happened.
 
     The counters have one count per URL, by the status with which it leaves or the reason why it does not.
     Raises FormatError for a fetch status that no Nutch writes.
@@ -117,6 +117,7 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> 
 
 def order_matters(segment: pl.DataFrame) -> bool:
     """Whether the result depends on the order of rows of one key: which of equal fetches or links comes first."""
+    segment = unpack(segment)
     fetched = pl.Series(is_fetch(segment["status"].to_numpy()))
     last_counts = pl.col("status").is_in([status.STATUS_SIGNATURE, status.STATUS_PARSE_META])
     return (
@@ -136,12 +137,12 @@ def _transit(news: News, urls: Ints, old: pl.DataFrame, rules: Rules, now: int, 
     new = urls[~fetched & ~known]
     parts = [
         (urls[known], old.filter(pl.Series(known))),  # pages that are known stay as they are
-        (new, _added(news.segment[news.row[new]], rules, now, counters)),
+        (new, _added(unpack(news.segment[news.row[new]]), rules, now, counters)),
     ]
     parts += _transit_fetched(urls[fetched], news, old.filter(pl.Series(fetched)), rules, now, counters)
     parts = [(numbers, frame) for numbers, frame in parts if len(numbers)]
     if not parts:
-        return news.segment.clear()
+        return old.clear()
     if len(parts) == 1:
         return parts[0][1]
     order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))

@@ -20,9 +20,9 @@ from minutch.crawldb.ties import Gathering
 from minutch.crawldb.transitions import ADDITIONS_PROPERTY, Rules, order_matters, update
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.tables.crawldata import scan
 from minutch.tables.database import part_paths
-from minutch.tables.frame import CRAWLDB_SCHEMA
+from minutch.tables.frame import PACKED_SCHEMA
+from minutch.tables.packed import scan_packed
 from minutch.tables.parallel import memory_budget
 from minutch.tables.shuffle import Shuffle
 
@@ -114,14 +114,14 @@ def updatedb(
     with (
         db.lock(force),
         Entries([db], conf, entry_filter, packed=True) as old,
-        Shuffle(number_of_parts(conf), CRAWLDB_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as news,
+        Shuffle(number_of_parts(conf), PACKED_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as news,
         context.progress("updatedb") as progress,
     ):
         counters = Counters()
         gathering = Gathering(news)
         for path in inputs:
             gathering.begin(file_size(path))
-            for frame in scan(path):
+            for frame in scan_packed(path):
                 gathering.add(entry_filter.apply(frame, counters))
                 progress.advance(len(frame))
         gathering.finish(order_matters, old.sources, news.parts)

@@ -330,7 +330,8 @@ class ScoringFilter(ExtensionBase):
         """`update_db_score` for each row of `frame`.
 
         `old` has the old records, row for row, with a null status where there was none; `inlinked` the records of
-        the links, in order, with the row of `frame` that each belongs to in its column `row`.
+        the links, in order, with the row of `frame` that each belongs to in its column `row`; they are packed (only
+        key, status, fetch time and score are columns), see `minutch.tables.packed.unpack`.
         """
         if not self.is_written("update_db_score"):
             return frame
@@ -351,13 +352,14 @@ class _UpdateRow:
     """Calls update_db_score with the old record and the links of the row that is due."""
 
     def __init__(self, scoring: ScoringFilter, old: pl.DataFrame, inlinked: pl.DataFrame) -> None:
+        from minutch.tables.packed import unpack
         from minutch.tables.rows import records
 
         self.scoring = scoring
         self.row = -1
         self.has_old = old["status"].is_not_null().to_list()
         self.old = records(old.filter(old["status"].is_not_null()))
-        self.links = list(zip(inlinked["row"].to_list(), records(inlinked), strict=True))
+        self.links = list(zip(inlinked["row"].to_list(), records(unpack(inlinked)), strict=True))
         self.links.sort(key=lambda link: link[0])
         self.at = 0
 

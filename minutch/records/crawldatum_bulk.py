@@ -62,14 +62,17 @@ def decode_values(values: Bytes, at: Offsets, length: Lengths, *, optional: bool
 
 def packed(batch: Batch) -> pl.DataFrame | None:
     """The records of `batch` as a table of PACKED_SCHEMA; None if one is not as `encode` writes it."""
-    status = np.empty(batch.size, np.uint8)
-    if not crawldatum_kernels.plain(batch.values, batch.value_at, batch.value_len, status):
+    status, fetch_time, score = (np.empty(batch.size, NUMBERS[name]) for name in ("status", "fetch_time", "score"))
+    value = batch.values, batch.value_at, batch.value_len
+    if not crawldatum_kernels.plain(*value, status, fetch_time, score.view(np.int32)):
         return None
     return pl.DataFrame(
         [
             string_column("key", batch.keys, batch.key_at, batch.key_len),
             pl.Series("status", status),
-            string_column("value", batch.values, batch.value_at, batch.value_len),
+            pl.Series("fetch_time", fetch_time),
+            pl.Series("score", score),
+            string_column("value", *value),
         ]
     )
 

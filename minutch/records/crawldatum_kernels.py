@@ -83,14 +83,16 @@ def decode(
 
 
 @kernel
-def plain(buf: Array, at: Array, length: Array, status: Array) -> Bool:
-    """Fill `status` from the values at offsets `at` of `buf`; False if one of them is not as `encode` writes it."""
+def plain(buf: Array, at: Array, length: Array, status: Array, fetch_time: Array, score_bits: Array) -> Bool:
+    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not as `encode` writes it."""
     for i in range(len(at)):
         p = at[i]
         size = length[i]
         if size < FIXED_SIZE + 1 or buf[p] != 7:
             return False
         status[i] = buf[p + 1]
+        fetch_time[i] = long_at(buf, p + 2)
+        score_bits[i] = int_at(buf, p + 15)
         flag = FIXED_SIZE + np.int64(np.int8(buf[p + 27]))
         if flag < FIXED_SIZE or flag >= size:
             return False

@@ -28,7 +28,15 @@ CRAWLDB_SCHEMA = pl.Schema(
     }
 )
 
-PACKED_SCHEMA = pl.Schema({"key": pl.Binary(), "status": pl.UInt8(), "value": pl.Binary()})
+PACKED_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),
+        "status": pl.UInt8(),
+        "fetch_time": pl.Int64(),
+        "score": pl.Float32(),
+        "value": pl.Binary(),  # the serialized CrawlDatum
+    }
+)
 
 INLINKS_SCHEMA = pl.Schema(
     {

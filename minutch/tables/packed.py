@@ -1,6 +1,7 @@
-"""Entries of a CrawlDb as they lie in its files, for jobs that leave most of them as they are.
+"""Entries of a CrawlDb or a segment as they lie in files, for jobs that look at little of most of them.
 
-    PACKED_SCHEMA   key, status, and as `value` the serialized CrawlDatum, version 7, as minutch writes it
+    PACKED_SCHEMA   key, status, fetch time, score, and as `value` the serialized CrawlDatum, version 7, as minutch
+                    writes it
 
 A packed table is read without taking the records apart, and written by copying them. Only what a job looks at more
 closely is decoded (`take`), and only what it changes is encoded (`Patched`). Records that minutch would write in other
@@ -22,7 +23,7 @@ from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import MapFileWriter
 from minutch.records.crawldatum_columns import decode_datum, encode_datum
 from minutch.tables.crawldata import CRAWL_DATUM, TEXT, open_file, read_span
-from minutch.tables.frame import CRAWLDB_SCHEMA
+from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.tables.merge import BULK_KEYS
 from minutch.tables.parallel import ordered
 from minutch.tables.writing import Sink, TableWriter
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+_KEPT = [name for name in PACKED_SCHEMA if name != "value"]
 _FIELDS = {name: dtype for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"}
 
 
@@ -61,11 +63,11 @@ def pack(frame: pl.DataFrame) -> pl.DataFrame:
     """The packed table of one of CRAWLDB_SCHEMA."""
     if _is_small(frame):
         values = [encode_datum(row) for row in frame.select(list(_FIELDS)).iter_rows()]
-        return frame.select("key", "status", pl.Series("value", values, dtype=pl.Binary))
+        return frame.select(*_KEPT, pl.Series("value", values, dtype=pl.Binary))
     from minutch.formats.columns_reading import string_column
     from minutch.records import crawldatum_bulk
 
-    return frame.select("key", "status", string_column("value", *crawldatum_bulk.encode(frame)))
+    return frame.select(*_KEPT, string_column("value", *crawldatum_bulk.encode(frame)))
 
 
 def unpack(table: pl.DataFrame) -> pl.DataFrame:

@@ -207,7 +207,7 @@ def test_as_one_url_at_a_time_with_kernels(
 
 def updated(old: pl.DataFrame, segment: pl.DataFrame, given_rules: Rules, now: int) -> tuple[pl.DataFrame, Counters]:
     """As `update`, all of it in tables of CRAWLDB_SCHEMA."""
-    patched, counters = update(pack(old), segment, given_rules, now)
+    patched, counters = update(pack(old), pack(segment), given_rules, now)
     return patched.to_frame(), counters
 
 
@@ -299,7 +299,7 @@ def test_an_update_of_nothing_by_nothing() -> None:
     ],
 )
 def test_when_the_order_of_rows_matters(segment: list[CrawlDatum], matters: bool) -> None:
-    assert order_matters(rows.to_frame([("http://a/", datum) for datum in segment])) is matters
+    assert order_matters(pack(rows.to_frame([("http://a/", datum) for datum in segment]))) is matters
 
 
 def test_a_failing_scoring_filter_costs_only_its_records(caplog: pytest.LogCaptureFixture) -> None:

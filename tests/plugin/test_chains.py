@@ -22,6 +22,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
+from minutch.tables.packed import pack
 from minutch.tables.rows import to_frame
 from tests.plugin.places import configuration, write_plugin
 
@@ -283,7 +284,7 @@ def test_scores_over_columns_are_those_over_rows(tmp_path: Path) -> None:
     frame = to_frame(records)
     columns = chain.inject_score_columns(frame)
     values = chain.generator_sort_value_columns(columns, pl.Series([1.0, 1.0], dtype=pl.Float32))
-    links = to_frame([("l", CrawlDatum(score=4.0))]).with_columns(row=pl.Series([1], dtype=pl.UInt32))
+    links = pack(to_frame([("l", CrawlDatum(score=4.0))])).with_columns(row=pl.Series([1], dtype=pl.UInt32))
     updated = chain.update_db_score_columns(columns, frame, links)
     late = chain.orphaned_score_columns(chain.initial_score_columns(updated))
     for row, (url, datum) in enumerate(records):

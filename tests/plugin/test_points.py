@@ -22,6 +22,7 @@ from minutch.plugin.points import (
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
+from minutch.tables.packed import pack
 from minutch.tables.rows import to_frame
 
 CONF = Configuration()
@@ -94,7 +95,7 @@ def test_scoring_rows_serve_columns() -> None:
 
 def test_update_takes_old_records_and_links_by_row() -> None:
     old = frame(10.0, 0.0, 30.0).with_columns(status=pl.Series([2, None, 2], dtype=pl.UInt8))
-    links = frame(1.0, 2.0, 4.0).with_columns(row=pl.Series([2, 0, 2], dtype=pl.UInt32))
+    links = pack(frame(1.0, 2.0, 4.0)).with_columns(row=pl.Series([2, 0, 2], dtype=pl.UInt32))
     updated = RowScoring(CONF, {}).update_db_score_columns(frame(0.0, 0.0, 0.0), old, links)
     assert updated["score"].to_list() == [12.0, 100.0, 35.0]
 
