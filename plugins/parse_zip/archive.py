@@ -1,8 +1,8 @@
-"""parse-zip: the members of an archive, each parsed by the parser for its name's type; their texts and links together.
+"""parse-zip: the members of an archive, each parsed by the parser for its type; their texts and links together.
 
-The text has each member's name before its text. Members without a suffix, and those that no parser takes, are passed
-over. At most `MOST_MEMBERS` members and `MOST_BYTES` unpacked bytes are looked at, so that a small archive can't grow
-without end. Matched: org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
+The type is that of name and content. The text has each member's name before its text. Members without a suffix, and
+those that no parser takes, are passed over. At most `MOST_MEMBERS` members and `MOST_BYTES` unpacked bytes are looked
+at, so that a small archive can't grow without end. Matched: org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ZipParser(Parser):
                     yield member.filename, parse
 
     def _parse(self, url: str, data: bytes) -> Parse | None:
-        content_type = self._mime.by_url(url)
+        content_type = self._mime.resolve(self._mime.by_url(url), url, data)
         metadata = Metadata.of({_LENGTH: str(len(data)), CONTENT_TYPE_KEY: content_type})
         try:
             return self._parsers.parse(Content(url, url, data, content_type, metadata)).get(url)

@@ -8,6 +8,7 @@ than a second counts as none. Matched: org.apache.nutch.parsefilter.regex.RegexP
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_BLANK = re.compile(r"\s")
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -33,15 +36,18 @@ class Rule:
 
 
 def read_rules(text: str) -> list[Rule]:
-    """The rules; of several for a field the last counts. A line of another shape is reported and passed over."""
+    """The rules; of several for a field the last counts. A line of another shape is reported and passed over.
+
+    One blank stands between the three. A rule for neither html nor text is reported and holds for no page.
+    """
     rules: dict[str, Rule] = {}
     for line in text.splitlines():
-        words = line.split()
-        if not words or line.startswith("#"):
+        words = _BLANK.split(line.strip())
+        if words == [""] or line.startswith("#"):
             continue
-        if len(words) == 3 and words[1].lower() in ("html", "text"):
+        if len(words) == 3:
             rules[words[0]] = Rule(words[0], words[1].lower(), JavaRegex(words[2]))
-        else:
+        if len(words) != 3 or words[1].lower() not in ("html", "text"):
             log.warning("parsefilter-regex: expected field, html or text, and a regular expression: %s", line)
     return list(rules.values())
 
@@ -62,13 +68,13 @@ class RegexParseFilter(HtmlParseFilter):
         parse = result[content.url]
         sources = {"html": content.content.decode("utf-8", "replace"), "text": parse.text}
         for rule in self.rules:
-            parse.data.parse_meta.set(rule.field, "true" if _matches(rule, sources[rule.source]) else "false")
+            parse.data.parse_meta.set(rule.field, "true" if _matches(rule, sources.get(rule.source)) else "false")
         return result
 
 
-def _matches(rule: Rule, text: str) -> bool:
+def _matches(rule: Rule, text: str | None) -> bool:
     try:
-        return rule.regex.search(text)
+        return text is not None and rule.regex.search(text)
     except TimeoutError:
         log.warning("parsefilter-regex: %s took too long", rule.regex.pattern)
         return False

@@ -99,10 +99,13 @@ def test_rel_tags() -> None:
 
 class TestRules:
     def test_html_and_text(self) -> None:
-        rules = "price\ttext\t[0-9]+,[0-9]{2}\nbold html <b>\nbroken rule\n# comment text x\n"
+        rules = "price\ttext\t[0-9]+,[0-9]{2}\n bold html <b>\nbroken rule\n# comment text x\nalso  html <b>\n"
         found = meta("<body><b>10,</b>50 10,50", "parsefilter-regex", parsefilter_regex_rules=rules)
         assert (found["price"], found["bold"]) == (["true"], ["true"])
-        assert {"broken", "#"}.isdisjoint(found)
+        assert {"broken", "#", "also"}.isdisjoint(found)
+
+    def test_a_rule_for_something_else_holds_for_no_page(self) -> None:
+        assert meta("<body>x", "parsefilter-regex", parsefilter_regex_rules="f title x")["f"] == ["false"]
 
     def test_no_match_is_false(self) -> None:
         assert meta("<body>x", "parsefilter-regex", parsefilter_regex_rules="f text y")["f"] == ["false"]

@@ -234,6 +234,10 @@ class TestArchives:
         assert found.text == "a.html link b.txt text http://e.org/t "
         assert [url for url, _ in links(found)] == ["http://example.org/dir/page.html/x", "http://e.org/t"]
 
+    def test_types_by_content(self) -> None:
+        found = parse(archive(a_txt="<html><a href=x>link</a>", b_zip="text"), self.CONF, "application/zip")
+        assert found.text == "a.txt link b.zip text "
+
     def test_truncated(self) -> None:
         page = content(archive(a_txt="x")[:-5], "application/zip", Content_Length="1000")
         assert parse_all(page, self.CONF)[URL].data.status.minor == FAILED_TRUNCATED
