@@ -129,24 +129,16 @@ class Extractor:
 
     def read_quickly(self, reader: TreeReader, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """By the kernel."""
-        data = _valid(data)
         document = plain_tree(data)
-        page = reader.read(document, marked=marked)
-        if page is None:
-            document = rewritten_tree(data)
-            page = reader.read(document, marked=marked, rewritten=True)
+        try:
+            page = reader.read(document, marked=marked)
+            if page is None:
+                document = rewritten_tree(data)
+                page = reader.read(document, marked=marked, rewritten=True)
+        except UnicodeDecodeError:
+            return self.read_quickly(reader, data.decode("utf-8", "replace").encode(), marked=marked)
         assert page is not None
         return document, page
-
-
-def _valid(data: bytes) -> bytes:
-    """The same with U+FFFD for what is not UTF-8."""
-    if not data.isascii():
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            return data.decode("utf-8", "replace").encode()
-    return data
 
 
 @cache

@@ -147,21 +147,13 @@ def has_more_than_blanks(data: Int, size: Int) -> Bool:
 
 
 @kernel
-def put(room: Array, size: Int, data: Int, length: Int) -> Int:
-    """Append bytes to the `size` that are there; the new size, -1 for want of room."""
-    if size + length > room.size:
-        return -1
-    copy_bytes(room.ctypes.data + size, data, length)
-    return size + length
-
-
-@kernel
 def put_after_blank(room: Array, size: Int, data: Int, length: Int) -> Int:
-    """The same after a blank."""
-    if size + 1 > room.size:
+    """Append a blank and some bytes to the `size` that are there; the new size, -1 for want of room."""
+    if size + 1 + length > room.size:
         return -1
     room[size] = 32
-    return put(room, size + 1, data, length)
+    copy_bytes(room.ctypes.data + size + 1, data, length)
+    return size + 1 + length
 
 
 @kernel
@@ -199,8 +191,8 @@ def put_head(head: Array, is_base: Bool, values: Array, side: Array, size: Int) 
     for slot in range(HEAD_SLOTS):
         head[1 + 2 * slot] = -1
         if values[slot, 1] >= 0:
-            head[1 + 2 * slot] = size
-            size = put(side, size, values[slot, 0], values[slot, 1])
+            head[1 + 2 * slot] = size + 1
+            size = put_after_blank(side, size, values[slot, 0], values[slot, 1])
             if size < 0:
                 return -1
             head[2 + 2 * slot] = size
@@ -214,8 +206,8 @@ def end_link(row: Array, text: Array, text_size: Int, spare: Array, spare_size: 
     row[ANCHOR_ASIDE] = row[ANCHOR] == row[ANCHOR_END]
     if row[ANCHOR_ASIDE]:
         start, end = trimmed(spare, row[SPARE_AT], spare_size)
-        row[ANCHOR] = size
-        size = put(side, size, spare.ctypes.data + start, end - start)
+        row[ANCHOR] = size + 1
+        size = put_after_blank(side, size, spare.ctypes.data + start, end - start)
         row[ANCHOR_END] = size
     return size
 
@@ -266,7 +258,8 @@ def walk(
     targets     the attribute that holds an element's link, in the same order
     slots       the attributes that matter by their number, -1 for others; `names` (with `name_sizes`) has them all
     values      room for the attributes of one element
-    text, side  room for the page's text; for targets, anchors that are no text, and attributes of the head
+    text, side  room for the page's text; for targets, anchors that are no text, and attributes of the head, each
+                after a blank: what holds them all is valid UTF-8 only if each of them is
     spare       room for alternative texts within a link, in the end the run of links
     rows, heads, found   as above
     marked      whether a byte order mark stands before the page, which is a text of its own
@@ -315,8 +308,8 @@ def walk(
                             return FULL
                         row = rows[count]
                         row[NODE], row[OUTER], row[TEXT_AT], row[SPARE_AT] = node, link, text_size, spare_size
-                        row[TARGET] = side_size
-                        side_size = put(side, side_size, values[targets[tag], 0], values[targets[tag], 1])
+                        row[TARGET] = side_size + 1
+                        side_size = put_after_blank(side, side_size, values[targets[tag], 0], values[targets[tag], 1])
                         row[TARGET_END] = side_size
                         link = count
                         count += 1

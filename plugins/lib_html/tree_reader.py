@@ -58,7 +58,10 @@ class TreeReader:
         )
 
     def read(self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False) -> Page | None:
-        """What the tree of a page in valid UTF-8 holds; None if the page is to be rewritten first."""
+        """What a tree holds; None if the page is to be rewritten first. Raises UnicodeDecodeError.
+
+        (Where the page is not valid UTF-8; what it holds in places that nobody looks at does not matter.)
+        """
         root = document.root
         if root is None:
             return Page()
@@ -80,11 +83,12 @@ class TreeReader:
         text_size, run_size, links, heads, title, title_end, side_size = self._found.tolist()
         text, side, run, _, rows = self._room
         page = Page(
-            str(text[:text_size], "utf-8", "replace"),
-            str(text[title:title_end], "utf-8", "replace"),
+            str(text[:text_size], "utf-8"),
+            str(text[title:title_end], "utf-8"),
             links=OutlinkRun(links, run[:run_size].tobytes()),
         )
-        values = side[:side_size].tobytes() if heads else b""
+        values = side[:side_size].tobytes()
+        values.decode()
         for is_base, *bounds in rows[:heads].tolist():
             attributes = zip(HEAD_ATTRIBUTES, bounds[::2], bounds[1::2], strict=True)
             found = {name: values[start:end].decode() for name, start, end in attributes if start >= 0}
