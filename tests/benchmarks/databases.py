@@ -1,17 +1,21 @@
 """Measures the jobs that walk whole databases.
 
-    python -m tests.benchmarks.databases --urls 1000000 5000000 10000000 [--pages 100000] [--jobs updatedb …]
-                                         [--json FILE] [--folder DIR] [--no-nutch] [--repeat 3]
+    python -m tests.benchmarks.databases [--urls 1000000 5000000 10000000] [--pages 100000] [--jobs updatedb …]
+                                         [--folder DIR] [--json FILE] [--nutch-at 5000000 | --no-nutch] [--repeat 3]
 
-Prints a Markdown table; --json writes the same as JSON. Data are made in a folder of their own (in --folder, else in
-the system's for temporary files: some 20 GB for ten million URLs) and deleted at the end. Each job runs once on a small
-database first, so that kernels are compiled; of --repeat runs the fastest counts. `cp -r` and Nutch are measured in the
-same run, on the same files.
+Prints a Markdown table of what each job took, and one of the cost per record at each size and its growth; --json writes
+the same as JSON, anew after each job. Each job runs once on a small database first, so that kernels are compiled; of
+--repeat runs the fastest counts. `cp -r` and Nutch are measured in the same run, on the same files. Peak memory is that
+of the job's process; it starts no others.
+
+Data are made in --folder (some 20 GB with ten million URLs) and stay there: what is complete is used by the next run.
+Without --folder they are in a temporary folder that goes away.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -20,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -51,13 +56,18 @@ class Result:
 
 
 def make_inputs(folder: Path, urls: int, pages: int) -> Workspace:
-    """The databases of one size.
+    """The databases of one size, which may be there already (made by this version of `data`).
 
     They are made by a process of their own: the memory that this one has had counts as its children's peak, too.
     """
-    work = Workspace(folder / f"inputs-{urls}", folder / "run", urls, pages)
-    words = [sys.executable, "-m", "tests.benchmarks.data", work.inputs, str(urls), str(pages)]
-    subprocess.run(words, cwd=PROJECT, check=True)
+    version = hashlib.sha256(Path(data.__file__).read_bytes()).hexdigest()[:8]
+    work = Workspace(folder / f"inputs-{urls}-{pages}-{version}", folder / f"run-{os.getpid()}", urls, pages)
+    if not work.inputs.exists():
+        unfinished = work.inputs.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        words = [sys.executable, "-m", "tests.benchmarks.data", unfinished, str(urls), str(pages)]
+        subprocess.run(words, cwd=PROJECT, check=True)
+        unfinished.rename(work.inputs)
     return work
 
 
@@ -101,7 +111,7 @@ def measure(job: Job, work: Workspace, peer: nutch.Nutch | None, repeat: int) ->
 
 
 def markdown(results: list[Result]) -> str:
-    """The table, and the growth from the smallest size to the largest."""
+    """The table, and that of the growth where there are several sizes."""
     lines = [
         "| job | URLs | seconds | CPU s | records/s | peak memory | × `cp -r` | Nutch, s | × faster |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -112,15 +122,23 @@ def markdown(results: list[Result]) -> str:
             f"| {r.job} | {r.urls / 1e6:g} M | {r.seconds:.2f} | {r.cpu_seconds:.2f} | {r.records_per_second:,.0f} "
             f"| {r.peak_bytes / 1e9:.2f} GB | {r.copy_ratio:.1f} | {theirs} |"
         )
+    return "\n".join([*lines, *growth(results)])
+
+
+def growth(results: list[Result]) -> list[str]:
+    """A table of what a record costs at each size, and by how much more at the largest than at the smallest."""
     sizes = sorted({r.urls for r in results})
-    if len(sizes) > 1:
-        lines += ["", f"| job | µs per record at {sizes[0]:,} | at {sizes[-1]:,} | growth |", "|---|--:|--:|--:|"]
-        by_size = {(r.job, r.urls): r.seconds / r.records * 1e6 for r in results}
-        for name in dict.fromkeys(r.job for r in results):
-            first, last = by_size.get((name, sizes[0])), by_size.get((name, sizes[-1]))
-            if first and last:
-                lines.append(f"| {name} | {first:.2f} | {last:.2f} | {100 * (last / first - 1):+.0f} % |")
-    return "\n".join(lines)
+    if len(sizes) == 1:
+        return []
+    lines = ["", "| job, µs per record | " + " | ".join(f"{size / 1e6:g} M" for size in sizes) + " | growth |"]
+    lines.append("|---|" + "--:|" * (len(sizes) + 1))
+    cost = {(r.job, r.urls): r.seconds / r.records * 1e6 for r in results}
+    for name in dict.fromkeys(r.job for r in results):
+        row = [cost.get((name, size)) for size in sizes]
+        first, last = row[0], row[-1]
+        change = f"{100 * (last / first - 1):+.0f} %" if first and last else "–"
+        lines.append(f"| {name} | " + " | ".join("–" if c is None else f"{c:.2f}" for c in row) + f" | {change} |")
+    return lines
 
 
 def machine() -> dict[str, str]:
@@ -137,41 +155,54 @@ def machine() -> dict[str, str]:
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.databases", description=__doc__.split("\n")[0])
-    parser.add_argument("--urls", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--urls", type=int, nargs="+", default=[1_000_000, 5_000_000, 10_000_000])
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument(
         "--jobs", nargs="+", default=[], help="beginnings of the names of the jobs to run; default: all"
     )
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--folder", type=Path, help="where data are made, and found again")
+    parser.add_argument(
+        "--nutch-at", type=int, nargs="+", help="numbers of URLs with which Nutch runs, too; default: all"
+    )
     parser.add_argument("--no-nutch", action="store_true")
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     jobs = [job for job in JOBS if not options.jobs or job.name.startswith(tuple(options.jobs))]
-    folder = Path(tempfile.mkdtemp(prefix="minutch-benchmark-", dir=options.folder))
-    results: list[Result] = []
-    try:
-        peer = None if options.no_nutch else nutch.find(folder / "nutch")
-        print(f"Nutch: {peer.name if isinstance(peer, nutch.Nutch) else peer or 'not asked for'}", file=sys.stderr)
-        warm = make_inputs(folder, WARM_UP, WARM_UP // 20)
-        for job in jobs:
-            run_minutch(job, warm)
-        for urls in options.urls:
-            work = make_inputs(folder, urls, min(options.pages, urls))
-            for job in jobs:
-                results.append(measure(job, work, peer if isinstance(peer, nutch.Nutch) else None, options.repeat))
-                print(markdown(results[-1:]).splitlines()[2], file=sys.stderr)
-            shutil.rmtree(work.inputs)
-    except Failed as exc:
-        print(exc, file=sys.stderr)
-        return 1
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    nutch_at = [] if options.no_nutch else options.nutch_at or options.urls
+    with ExitStack() as stack:
+        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-benchmark-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        stack.callback(shutil.rmtree, folder / f"run-{os.getpid()}", ignore_errors=True)
+        try:
+            results = measure_all(folder.absolute(), jobs, options.urls, nutch_at, options)
+        except Failed as exc:
+            print(exc, file=sys.stderr)
+            return 1
     print(", ".join(f"{name} {value}" for name, value in machine().items()), "\n", markdown(results), sep="\n")
-    if options.json:
-        report = {"machine": machine(), "results": [asdict(result) for result in results]}
-        options.json.write_text(json.dumps(report, indent=2), encoding="utf-8")
     return 0
+
+
+def measure_all(
+    folder: Path, jobs: list[Job], sizes: list[int], nutch_at: list[int], options: argparse.Namespace
+) -> list[Result]:
+    """All jobs at all sizes."""
+    peer = nutch.find(folder / "nutch") if nutch_at else "not asked for"
+    print(f"Nutch: {peer if isinstance(peer, str) else peer.name}", file=sys.stderr)
+    warm = make_inputs(folder, WARM_UP, WARM_UP // 20)
+    for job in jobs:
+        run_minutch(job, warm)
+    results: list[Result] = []
+    for urls in sizes:
+        work = make_inputs(folder, urls, min(options.pages, urls))
+        for job in jobs:
+            beside = peer if isinstance(peer, nutch.Nutch) and urls in nutch_at else None
+            results.append(measure(job, work, beside, options.repeat))
+            print(markdown(results[-1:]).splitlines()[2], file=sys.stderr)
+            if options.json:
+                report = {"machine": machine(), "results": [asdict(result) for result in results]}
+                options.json.write_text(json.dumps(report, indent=2), encoding="utf-8")
+    return results
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from minutch.records.crawldatum import STATUS_LINKED, STATUS_SIGNATURE
 from minutch.records.parsedata import ParseData
 from minutch.tables import crawldata
 from tests.benchmarks import data
-from tests.benchmarks.databases import Result, markdown
+from tests.benchmarks.databases import Result, make_inputs, markdown
 
 TOTAL = 3000
 PAGES = 20
@@ -63,8 +64,27 @@ def test_segment(tmp_path: Path) -> None:
 
 def test_the_table() -> None:
     small = Result("job", 1_000_000, 1_000_000, 1.0, 1.5, 1e6, 10**9, 0.5, 2.0, 30.0, 30.0)
-    large = Result("job", 10_000_000, 10_000_000, 11.0, 15.0, 0.9e6, 2 * 10**9, 5.0, 2.2)
-    table = markdown([small, large])
+    middle = Result("job", 5_000_000, 5_000_000, 5.5, 7.0, 1e6 / 1.1, 10**9, 2.5, 2.2)
+    large = Result("job", 10_000_000, 10_000_000, 12.0, 15.0, 1e6 / 1.2, 2 * 10**9, 5.0, 2.4)
+    other = Result("other", 5_000_000, 100, 1.0, 1.0, 100.0, 10**9, 1.0, 1.0)
+    table = markdown([small, middle, other, large])
     assert "| job | 1 M | 1.00 | 1.50 | 1,000,000 | 1.00 GB | 2.0 | 30.0 | 30.0 |" in table
-    assert "| job | 10 M | 11.00 | 15.00 | 909,091 |" in table or "900,000" in table
-    assert "| job | 1.00 | 1.10 | +10 % |" in table
+    assert "| job | 10 M | 12.00 | 15.00 | 833,333 | 2.00 GB | 2.4 | – | – |" in table
+    assert "| job, µs per record | 1 M | 5 M | 10 M | growth |" in table
+    assert "| job | 1.00 | 1.10 | 1.20 | +20 % |" in table
+    assert "| other | – | 10000.00 | – | – |" in table
+    assert "growth" not in markdown([small])
+
+
+def test_data_that_are_there_are_used_again(tmp_path: Path) -> None:
+    first = make_inputs(tmp_path, 1000, 10)
+    marker = first.inputs / "marker"
+    marker.touch()
+    assert make_inputs(tmp_path, 1000, 10).inputs == first.inputs and marker.exists()
+    assert make_inputs(tmp_path, 1000, 20).inputs != first.inputs
+    shutil.rmtree(first.inputs)
+    unfinished = first.inputs.with_suffix(".unfinished")
+    unfinished.mkdir()
+    (unfinished / "rest").touch()
+    again = make_inputs(tmp_path, 1000, 10).inputs
+    assert (again / "crawldb" / "current").is_dir() and not (again / "rest").exists() and not unfinished.exists()
