@@ -135,7 +135,13 @@ _FRACTION_BITS = 52
 
 def float_to_string(value: float) -> str:
     """Float.toString of JDK 17; `value` is rounded to 32 bits first."""
-    value = float32(value)
+    return _float_text(_FLOAT.pack(float32(value)))
+
+
+@lru_cache(maxsize=4096)
+def _float_text(packed: bytes) -> str:
+    """The text of a 32-bit float. Kept, since most pages share a few scores; by its bits, as -0.0 equals 0.0."""
+    (value,) = _FLOAT.unpack(packed)
     bits = int.from_bytes(_FLOAT.pack(abs(value)), "big") if not math.isnan(value) else 0
     exponent, fraction = bits >> 23, (bits & 0x7F_FFFF) << 29
     return _to_string(value, exponent, fraction, 127, 24)

@@ -45,7 +45,7 @@ from .dates import format_date, parse_date
 from .decoding import decode
 from .exchange import Order, Reply
 from .failures import UnknownHost, java_text
-from .headers import SpellCheckedMetadata, put_lines, unfold
+from .headers import SpellCheckedMetadata, unfold
 from .loginform import Sessions
 from .names import Names, make_names
 from .settings import HttpSettings
@@ -63,6 +63,8 @@ ETAG_KEY: Final = Text("ETag")
 _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
+_AGENT: Final = 2
+"""The place of User-Agent among the headers of a request."""
 _PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
 """Hosts that need none of what httpx does to a URL."""
 _OK: Final = 200
@@ -171,22 +173,22 @@ class HttpBase(Protocol):
     def _fixed_headers(self) -> list[tuple[bytes, bytes]]:
         settings = self.settings
         named = (
+            ("Accept-Encoding", settings.accept_encoding),
+            ("User-Agent", settings.user_agents[0]),
             ("Accept-Language", settings.accept_language),
             ("Accept-Charset", settings.accept_charset),
             ("Accept", settings.accept),
         )
-        return [(name.encode(), value.encode()) for name, value in named if value]
+        return [(name.encode(), value.encode()) for name, value in named[:_AGENT]] + [
+            (name.encode(), value.encode()) for name, value in named[_AGENT:] if value
+        ]
 
     def request_headers(self, url: Url, datum: CrawlDatum) -> list[tuple[bytes, bytes]]:
         """All headers of a request in Nutch's order."""
         settings = self.settings
-        port = "" if url.port == -1 else f":{url.port}"
-        headers = [
-            (b"Host", f"{url.host}{port}".encode()),
-            (b"Accept-Encoding", settings.accept_encoding.encode()),
-            (b"User-Agent", settings.user_agent().encode()),
-            *self._fixed,
-        ]
+        headers = [_host_header(url.host, url.port), *self._fixed]
+        if len(settings.user_agents) > 1:
+            headers[_AGENT] = (b"User-Agent", settings.user_agent().encode())
         if settings.send_cookies:
             cookie = datum.metadata.get(_COOKIE)
             text = self.sessions.cookie(url.host) or settings.cookie_for(url) if cookie is None else str(cookie)
@@ -302,10 +304,10 @@ class HttpBase(Protocol):
 
     # -- response ----------------------------------------------------------------------------------------------
 
-    def _read(self, reply: Reply, metadata: Metadata, limit: int) -> Answer:
-        put_lines(metadata, reply.head, start=1)
+    def _read(self, reply: Reply, metadata: SpellCheckedMetadata, limit: int) -> Answer:
+        metadata.put_lines(reply.head, start=1)
         if reply.trailers:
-            put_lines(metadata, reply.trailers)
+            metadata.put_lines(reply.trailers)
         settings = self.settings
         if settings.store_address and reply.address is not None:
             metadata.set(IP_ADDRESS_KEY, reply.address[0])
@@ -359,6 +361,11 @@ def _request_url(url: Url, target: str) -> httpx.URL:
         return httpx.URL(_origin_text(url.protocol, url.host, url.port) + target)
     except httpx.InvalidURL:
         return _origin(url)
+
+
+@lru_cache(maxsize=4096)
+def _host_header(host: str, port: int) -> tuple[bytes, bytes]:
+    return b"Host", (host if port == -1 else f"{host}:{port}").encode()
 
 
 def _origin(url: Url) -> httpx.URL:

@@ -61,6 +61,17 @@ class SpellCheckedMetadata(Metadata):
     def set(self, name: str, value: str) -> None:
         self[self._new(name)] = [value]
 
+    def put_lines(self, lines: Sequence[bytes], start: int = 0) -> None:
+        """Set what header lines from number `start` on say; one without a colon is passed over."""
+        if any(line[:1] in (b" ", b"\t") for line in lines):
+            lines = [line.encode("latin-1") for line in unfold(lines)]
+        known = self._names.setdefault
+        for line in lines[start:]:
+            field = _field(line)
+            if field is not None:
+                spelled, folded, value = field
+                self[known(folded, spelled)] = [value]
+
     def java_names(self) -> Iterator[str]:
         """Nutch's TreeMap orders names without case; after one more copy they stand in a HashMap."""
         names = tuple(sorted(self, key=str.lower))
@@ -120,18 +131,11 @@ def unfold(lines: Iterable[bytes]) -> Iterator[str]:
         yield pending
 
 
-def put_lines(metadata: Metadata, lines: Sequence[bytes], start: int = 0) -> None:
-    """Put header lines from number `start` on; one without a colon is passed over."""
-    if any(line[:1] in (b" ", b"\t") for line in lines):
-        lines = [line.encode("latin-1") for line in unfold(lines)]
-    for line in lines[start:]:
-        field = _field(line)
-        if field is not None:
-            metadata.set(*field)
-
-
 @lru_cache(maxsize=8192)
-def _field(line: bytes) -> tuple[str, str] | None:
-    """Name and value of a header line, None if it is none. Kept, since a server's answers are much alike."""
+def _field(line: bytes) -> tuple[str, str, str] | None:
+    """A header line's name spelled right, what it is looked up by, and the value; None if the line is none.
+
+    Kept, since a server's answers are much alike.
+    """
     name, colon, value = line.decode("latin-1").rstrip("\r\n").partition(":")
-    return (name, value.lstrip(" \t")) if colon else None
+    return (*_fold(name), value.lstrip(" \t")) if colon else None

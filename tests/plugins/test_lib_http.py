@@ -28,7 +28,7 @@ from plugins.lib_http.failures import (
     connect_error,
     java_text,
 )
-from plugins.lib_http.headers import SpellCheckedMetadata, put_lines, spell_check, unfold
+from plugins.lib_http.headers import SpellCheckedMetadata, spell_check, unfold
 from plugins.lib_http.settings import HttpSettings, ProxySettings, agent_string
 
 DEFAULTS = Configuration.load([])
@@ -58,7 +58,7 @@ def test_well_known_names_are_spelled_right(name: str, expected: str) -> None:
 def test_names_are_looked_up_without_case_and_the_last_value_wins() -> None:
     metadata = SpellCheckedMetadata()
     lines = ["HTTP/1.1 200 a: b", "content-type: text/html", "X-A: one", "x-a: two", "no colon here", "Empty:"]
-    put_lines(metadata, [f"{line}\r\n".encode() for line in lines], start=1)
+    metadata.put_lines([f"{line}\r\n".encode() for line in lines], start=1)
     assert set(metadata) == {"Content-Type", "X-A", "Empty"}
     assert metadata.first("CONTENT-TYPE") == "text/html"
     assert metadata["X-A"] == ["two"] and metadata.first("x-A") == "two"
@@ -70,7 +70,7 @@ def test_names_are_looked_up_without_case_and_the_last_value_wins() -> None:
 
 def test_continued_header_lines_are_joined() -> None:
     metadata = SpellCheckedMetadata()
-    put_lines(metadata, [b"HTTP/1.1 200\r\n", b" odd: start\r\n", b"X: one,\r\n", b"\t two\n", b"Y: three\n"], start=1)
+    metadata.put_lines([b"HTTP/1.1 200\r\n", b" odd: start\r\n", b"X: one,\r\n", b"\t two\n", b"Y: three\n"], start=1)
     assert metadata == {"X": ["one, two"], "Y": ["three"]}
 
 
