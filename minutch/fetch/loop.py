@@ -156,7 +156,10 @@ class FetchLoop:
         """Begin nothing new; what is in flight is finished, the rest ends with `outcome`."""
         if self._stopping is None:
             self._stopping = outcome
-            self._drop_waiting(outcome)
+            try:
+                self._drop_waiting(outcome)
+            except MinutchError as exc:
+                self._abort(exc)
             self._pump()
 
     @property

@@ -158,7 +158,6 @@ class FetchProcesses:
     ledger: Ledger = field(default_factory=Ledger)
     stats: FetchStats = field(default_factory=FetchStats)
     _workers: list[_Worker] = field(default_factory=list)
-    _stops: int = 0
     _failure: str | None = None
 
     def start(self) -> None:
@@ -222,9 +221,12 @@ class FetchProcesses:
             return  # its end is noticed when it is read from
 
     def _fail(self, reason: str) -> None:
+        """End all children where they are: what waits in their queues is left for the next run, not given up."""
         if self._failure is None:
             self._failure = reason
-            self.stop()
+            for worker in self._workers:
+                worker.process.kill()
+                worker.done = True
 
     def _on_hand(self, worker: _Worker, owner: int, url: str, value: bytes, queue_id: str) -> None:
         target = self._workers[owner]

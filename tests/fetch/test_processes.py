@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +15,9 @@ from minutch.conf import Configuration
 from minutch.fetch.processes import share_settings
 from minutch.fetch.session import Share
 from minutch.fetch.settings import FetchSettings
-from tests.fetch.test_fetch_job import HTML, held, pages, start, wait_until_held
+from tests.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
 from tests.support.misbehaving import MisbehavingServer, page
-from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
+from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
 
 
 @pytest.fixture
@@ -105,6 +107,35 @@ def test_a_process_that_dies_is_noticed(server: MisbehavingServer, tmp_path: Pat
     assert process.returncode == 255
     assert "a process of the fetch died" in out
     assert fetch_segment(segment, conf_for())["fetched"] == 40
+
+
+LIMITED = (
+    "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000));"
+    "sys.argv[0] = 'minutch'; runpy.run_module('minutch', run_name='__main__')"
+)
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_full_disk_loses_nothing(server: MisbehavingServer, tmp_path: Path, processes: str) -> None:
+    """A process that can't write ends the fetch; what waits, in the others too, is fetched by the next run."""
+    names = hosts(server, 12)
+    urls = []
+    for n in range(60):
+        server.pages[f"/p{n}"] = page(os.urandom(4000).hex().encode(), "Content-Type: text/html")
+        urls.append(server.url(f"p{n}", names[n % len(names)]))
+    segment = make_segment(tmp_path, urls)
+    given = {**LOOPBACK, "minutch.fetch.processes": processes}
+    options = [f"-D{name}={value}" for name, value in given.items()]
+    command = [sys.executable, "-c", LIMITED, "fetch", *options, str(segment.path), "-threads", "4"]
+    environment = {**os.environ, "NUTCH_LOG_DIR": ""}
+    found = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert found.returncode == 255
+    assert "can't write the fetch log: File too large" in found.stderr
+    assert "Traceback" not in found.stderr
+    counters = fetch_segment(segment, conf_for())
+    assert counters["generated"] == counters["fetched"] == 60
+    assert {d.status_name for records in fetched(segment).values() for d in records} == {"fetch_success"}
+    assert sum(server.requests[f"/p{n}"] > 1 for n in range(60)) <= 4 * 2
 
 
 def test_shares_add_up() -> None:
