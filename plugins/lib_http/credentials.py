@@ -5,6 +5,8 @@
 
 What a scope leaves out matches everything. `<default>` is for servers that no scope names. Nothing is sent before a
 server asks (401), and to nobody else; then each further request to it carries what worked. Schemes: basic and digest.
+NTLM, which Nutch's protocol-httpclient speaks, is not among them: it rests on MD4 and DES, ties a login to a connection,
+and libcurl comes without it by now. A server that asks for nothing else is told of in the log.
 Followed: Http of protocol-httpclient (setCredentials, resolveCredentials).
 """
 
@@ -108,7 +110,9 @@ class Credentials:
                     auth = self._known[_server(url)] = kind(scope.username, scope.password)
                     return auth, challenge
         if scopes:
-            log.info("%s asks for %s, which no credentials answer", url.host, [c.text for c in asked])
+            wanted = ", ".join(c.scheme for c in asked) or "nothing that is known"
+            spoken = ", ".join(SCHEMES)
+            log.info("%s asks for %s, which no credentials answer (spoken: %s)", url.host, wanted, spoken)
         return None
 
     def forget(self, url: Url) -> None:

@@ -481,6 +481,14 @@ async def test_wrong_passwords_are_not_sent_without_end(tmp_path: Path) -> None:
     assert output.status.name == "access_denied" and count == 2
 
 
+async def test_a_server_that_asks_for_what_is_not_spoken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    handler, seen = asking("NTLM")
+    output = await get(with_file(tmp_path, AUTH, handler), "http://a.example/")
+    assert output.status.name == "access_denied" and seen == [""]
+    assert "a.example asks for ntlm, which no credentials answer (spoken: digest, basic)" in caplog.text
+
+
 async def test_a_login_form(tmp_path: Path) -> None:
     requests: list[tuple[str, str, str, str]] = []
 
