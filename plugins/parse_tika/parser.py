@@ -5,6 +5,7 @@
     sitemaps                     the URLs they list
     other XML                    all its text
     PDF                          text, title, links (pypdf)
+    OOXML, OpenDocument, EPUB    text, title, links
     text/*, JSON, scripts        the text, blanks folded
 
 A document without links of its own has those that stand in its text. For other types the status is a failure that
@@ -32,10 +33,22 @@ from minutch.urls.resolve import Resolver
 from ..lib_html.pages import HtmlPages
 from ..lib_xml.feeds import Feed, feed_of, is_feed
 from ..lib_xml.reading import all_text, child, local_name, parse_xml, text_of
+from .office import read_office
 from .pdf import read_pdf
 
 _HTML = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
 _XML = frozenset(("application/xml", "text/xml"))
+_OFFICE = (
+    "application/vnd.openxmlformats-officedocument.",
+    "application/vnd.oasis.opendocument.",
+    "application/vnd.sun.xml.",
+    "application/vnd.ms-word.",
+    "application/vnd.ms-excel.",
+    "application/vnd.ms-powerpoint.",
+    "application/x-tika-ooxml",
+    "application/epub+zip",
+)
+"""Beginnings of the types of zips of XML."""
 _TEXT = frozenset(
     (
         "application/json",
@@ -96,6 +109,8 @@ class TikaParser(Parser):
             return self._xml
         if name == "application/pdf":
             return _pdf
+        if name.startswith(_OFFICE):
+            return _office
         return self._text if name.startswith("text/") or name.endswith("+json") or name in _TEXT else None
 
     def _text(self, content: Content) -> Document:
@@ -128,6 +143,11 @@ def _feed(feed: Feed) -> Document:
 def _pdf(content: Content) -> Document:
     text, title, links = read_pdf(content.content)
     return Document(text, title, [(link, "") for link in links])
+
+
+def _office(content: Content) -> Document:
+    text, title, links = read_office(content.content)
+    return Document(text, title, links)
 
 
 def _absolute(links: list[tuple[str, str]], base: str) -> list[Outlink]:
