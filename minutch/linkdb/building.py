@@ -10,7 +10,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.job import Counters
+from minutch.job import Counters, Progress
 from minutch.linkdb.linkrules import UrlChain
 from minutch.linkdb.mapreduce import merge, passed
 from minutch.linkdb.store import LAYOUT_PROPERTY, LinkDb
@@ -23,6 +23,7 @@ from minutch.tables.shuffle import Shuffle
 
 AUTO: Final = "auto"
 WRITTEN: Final = "inlinks written"
+_BATCH: Final = 200_000  # records after which progress is told
 PAGES: Final = "pages with inlinks"
 
 
@@ -83,18 +84,28 @@ def write(db: LinkDb, tables: Sequence[pl.DataFrame], parts: int, layout: str, c
 
 
 def write_streams(
-    db: LinkDb, stream: Callable[[int], Iterable[LinkSets]], parts: int, layout: str, counters: Counters
+    db: LinkDb,
+    stream: Callable[[int], Iterable[LinkSets]],
+    parts: int,
+    layout: str,
+    counters: Counters,
+    progress: Progress | None = None,
 ) -> None:
-    """Replace `db` (whose lock the caller holds) by a LinkDb of partitions that come in sets of links."""
+    """Replace `db` (whose lock the caller holds) by a LinkDb of partitions that come in sets of links.
+
+    `progress` is told of the links that are written.
+    """
     with db.replacement(keep_old=False) as directory:
 
         def write_part(part: int) -> tuple[int, int]:
             pages = links = 0
             with db.part_writer(directory, part, layout) as writer:
-                for sets in stream(part):
+                for sets in (batch for many in stream(part) for batch in many.batches(_BATCH)):
                     writer.write(sets)
                     pages += sets.records
                     links += len(sets)
+                    if progress is not None:
+                        progress.advance(len(sets))
             return pages, links
 
         for pages, links in for_each(write_part, range(parts)):

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from minutch.arguments import fail
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
@@ -29,6 +31,7 @@ from minutch.linkdb.linkrules import MAX_INLINKS_PROPERTY, LinkRules, UrlChain
 from minutch.linkdb.mapreduce import invert
 from minutch.linkdb.store import LinkDb
 from minutch.segment.store import PARSE_DATA, Segment, segments_in
+from minutch.tables.database import record_estimate
 from minutch.tables.links import scan_outlinks
 from minutch.tables.parallel import memory_budget
 
@@ -101,11 +104,19 @@ def invertlinks(
     gathered = Gathered(
         parts, budget=memory_budget(conf) // 2, spill=linkdb, change=lambda links: late.apply(links, counters)
     )
-    with db.lock(force), gathered, context.progress("invertlinks") as progress:
+    paths = [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]
+    pages = 0
+
+    def all_links() -> int:
+        """About how many links there are: as many for each page as until now."""
+        return progress.done * record_estimate(paths) // max(pages, 1)
+
+    with db.lock(force), gathered, context.progress("invertlinks", all_links) as progress:
         layout = layout_for(conf, [db])
-        for path in [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]:
+        for path in paths:
             gathered.begin_task()
             for outlinks in scan_outlinks(path):
+                pages += _runs(outlinks["key"])
                 gathered.add(rules.apply(outlinks, counters))
                 progress.advance(len(outlinks))
         if db.exists():
@@ -120,9 +131,15 @@ def invertlinks(
             gathered.spread()
             with stored(db, parts, chain, conf, counters) as old:
                 sources = [old, gathered.shuffle]
-                write_streams(db, lambda part: united(sources, part, limit), parts, layout, counters)
+                progress.expect(lambda: sum(source.rows for source in sources))
+                write_streams(db, lambda part: united(sources, part, limit), parts, layout, counters, progress)
     log.info("LinkDb: finished")
     return counters
+
+
+def _runs(column: pl.Series) -> int:
+    """How often the value changes, the first one included."""
+    return int(column.ne_missing(column.shift()).sum()) if len(column) else 0
 
 
 def _log_start(linkdb: Path, segments: Sequence[Path], rules: LinkRules, *, normalize: bool, filtering: bool) -> None:

@@ -72,6 +72,7 @@ def mergelinkdb(
             with ExitStack() as stack:
                 shuffles = [stack.enter_context(stored(source, parts, chain, conf, counters)) for source in dbs]
                 progress.advance(sum(shuffle.rows for shuffle in shuffles))
-                write_streams(db, lambda part: united(shuffles, part, limit), parts, layout, counters)
+                progress.expect(lambda: sum(shuffle.rows for shuffle in shuffles))
+                write_streams(db, lambda part: united(shuffles, part, limit), parts, layout, counters, progress)
     log.info("LinkDb merge: finished")
     return counters

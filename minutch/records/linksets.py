@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -32,14 +33,19 @@ class LinkSets:
 
     def __len__(self) -> int:
         """How many links there are."""
-        return len(self.rows)
+        return int(self.starts[-1] - self.starts[0])
 
     @property
     def records(self) -> int:
         """How many records there are."""
         return len(self.starts) - 1
 
+    def batches(self, records: int) -> Iterator[Self]:
+        """The same, so many records at a time."""
+        for first in range(0, self.records, records):
+            yield type(self)(self.links, self.rows, self.starts[first : first + records + 1])
+
     def table(self) -> pl.DataFrame:
         """The rows in a table of INLINKS_SCHEMA of their own, in which those of a key lie together."""
-        table = self.links[self.rows]
+        table = self.links[self.rows[self.starts[0] : self.starts[-1]]]
         return table if "metadata" in table.columns else table.with_columns(metadata=pl.lit(None, pl.Binary))

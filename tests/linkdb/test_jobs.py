@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from minutch import job
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, FormatError, LockedError, StoreError, UsageError
 from minutch.formats.mapfile import MapFileWriter
@@ -107,6 +108,22 @@ def test_many_links_go_the_sorted_way(
     assert links(tmp_path / "few") == links(tmp_path / "many")
     mergelinkdb.run([str(tmp_path / "merged"), str(tmp_path / "few"), str(tmp_path / "many")], context())
     assert links(tmp_path / "merged") == links(tmp_path / "few")
+
+
+def test_progress_knows_how_much_is_to_come(segments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int | None]] = []
+
+    class Watched(job.Progress):
+        def advance(self, count: int = 1) -> None:
+            super().advance(count)
+            seen.append((self.done, self.total))
+
+    monkeypatch.setattr(bulk, "FOLLOWED", 0)
+    monkeypatch.setattr(job, "Progress", Watched)
+    counters = invertlinks.invertlinks(tmp_path / "db", sorted(segments.iterdir()), context(mapreduce_job_reduces="1"))
+    read, written = counters["links read"], counters["inlinks written"]
+    assert seen[-1][0] == read + written
+    assert all(total is not None and total >= done for done, total in seen)
 
 
 def test_ignoring_everything_leaves_the_linkdb_alone(
