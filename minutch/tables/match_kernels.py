@@ -29,8 +29,8 @@ def meet(
     for i in range(len(views)):
         here, size = string_at(views, addresses, i), np.int64(views[i, 0])
         if count:
-            last = string_at(views, addresses, i - 1)
-            if compare(last, np.int64(views[i - 1, 0]), here, size) == 0:
+            last = string_at(views, addresses, i - 1)  # often the same place; see `pack` of the sort
+            if last == here or compare(last, np.int64(views[i - 1, 0]), here, size) == 0:
                 group[i] = count - 1
                 continue
         found = -1

@@ -22,6 +22,7 @@ from minutch.formats.columns_native import (
     load8,
     load32,
     load64,
+    prefetch,
     store32,
     store64,
     string_at,
@@ -32,6 +33,7 @@ _PLACE, _ROW, _SIZE = 8, 16, 20  # offsets in an entry
 _SPREAD_FROM = 2048  # entries from which a range is spread over buckets
 _INSERTION_TO = 16  # entries up to which a range is sorted by insertion
 _COMPARE_TO = 8  # entries up to which strings are compared whole
+_AHEAD = 12  # rows whose strings are on their way to the cache
 _RANGES = 512  # room that one step may need on the stack
 
 
@@ -108,6 +110,7 @@ def sort_entries(views: Array, addresses: Array, order: Array, memory: Array) ->
         differing: Int = np.uint64(0)
         for at in range(low, high, ENTRY):
             if not loaded:
+                prefetch(np.int64(load64(min(at + _AHEAD * ENTRY, high - ENTRY) + _PLACE)) + depth)
                 place, length = np.int64(load64(at + _PLACE)), np.int64(load32(at + _SIZE))
                 store64(at, np.int64(word_of(place, length, depth)))
             differing |= load64(at) ^ load64(low)
@@ -258,14 +261,29 @@ def sort_order(views: Array, addresses: Array, order: Array) -> None:
 
 
 @kernel
-def pack(views: Array, addresses: Array, order: Array, out: Array, at: Array, length: Array) -> None:
-    """Copy the strings of the rows in `order` into `out`, one after the other; fills their offsets and lengths."""
+def pack(views: Array, addresses: Array, order: Array, out: Array, at: Array, length: Array) -> Int:
+    """Copy the strings of the rows in `order` into `out`, one after the other; returns the bytes used.
+
+    Fills their offsets and lengths. A string that is the one before it shares its place.
+    """
     target = np.int64(out.ctypes.data)
     end = np.int64(0)
-    for i in range(len(order)):
+    n = len(order)
+    for i in range(n):
+        if i + 2 * _AHEAD < n:
+            prefetch(np.int64(views.ctypes.data) + 16 * np.int64(order[i + 2 * _AHEAD]))
+        if i + _AHEAD < n:
+            ahead = string_at(views, addresses, np.int64(order[i + _AHEAD]))
+            prefetch(ahead)
+            prefetch(ahead + 64)
         row = np.int64(order[i])
         size = np.int64(views[row, 0])
-        copy_bytes(target + end, string_at(views, addresses, row), size)
-        at[i] = end
+        place = string_at(views, addresses, row)
         length[i] = size
+        if i and size == np.int64(length[i - 1]) and compare(target + at[i - 1], size, place, size) == 0:
+            at[i] = at[i - 1]
+            continue
+        at[i] = end
+        copy_bytes(target + end, place, size)
         end += size
+    return end

@@ -67,3 +67,14 @@ def test_small_tables_are_sorted_without_kernels(monkeypatch: pytest.MonkeyPatch
     keys = [b"b", b"a", b"b", b"\xff", b""]
     frame = pl.DataFrame({"key": keys, "row": range(5)}, schema={"key": pl.Binary, "row": pl.Int64})
     assert sort_by_key(frame)["row"].to_list() == expected(keys)
+
+
+def test_equal_keys_lie_in_memory_once() -> None:
+    keys = [b"http://www.example.org/%d.html" % (i * 7 % 10) for i in range(1000)]
+    with by_kernels():
+        from minutch.formats.columns_arrow import from_series
+
+        ordered = sort_by_key(pl.DataFrame({"key": keys}, schema={"key": pl.Binary}))["key"]
+        strings = from_series(ordered)
+    assert ordered.to_list() == sorted(keys)
+    assert len({tuple(view) for view in strings.views.tolist()}) == 10
