@@ -28,7 +28,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 
-from .tree import RENAMED, build_tree, plain_tree, rewritten_tree
+from .tree import RENAMED, build_tree, plain_tree
 from .walk import SILENT, Page, Walk
 
 if TYPE_CHECKING:
@@ -124,21 +124,24 @@ class Extractor:
 
     def read_slowly(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """By the walk in Python."""
-        document = build_tree(data)
+        document = build_tree(data if data.isascii() else clean(data))
         return document, Walk(self.rules).page(document, marked=marked)
 
     def read_quickly(self, reader: TreeReader, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """By the kernel."""
+        if not data.isascii() and not reader.is_utf8(data):
+            data = clean(data)
         document = plain_tree(data)
-        try:
-            page = reader.read(document, marked=marked)
-            if page is None:
-                document = rewritten_tree(data)
-                page = reader.read(document, marked=marked, rewritten=True)
-        except UnicodeDecodeError:
-            return self.read_quickly(reader, data.decode("utf-8", "replace").encode(), marked=marked)
-        assert page is not None
-        return document, page
+        page = reader.read(document, marked=marked)
+        if page is None:
+            document = build_tree(data)
+            page = reader.read(document, marked=marked, rewritten=True)
+        return document, page or Walk(self.rules).page(document, marked=marked)
+
+
+def clean(data: bytes) -> bytes:
+    """The same with U+FFFD for what is not UTF-8."""
+    return data.decode("utf-8", "replace").encode()
 
 
 @cache

@@ -16,7 +16,6 @@ from minutch.errors import ParseError
 RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
 """Element with links → the name it goes by in a page that has been rewritten, if it has content."""
 
-_RARE: Final = (b"<template", b"<TEMPLATE", b"<Template", b"<iframe", b"<IFRAME", b"<Iframe")
 _TEMPLATE: Final = re.compile(rb"(</?)template\b", re.IGNORECASE)
 _FILLED_IFRAME: Final = re.compile(
     rb"<iframe\b([^>]*)>(?!\s*</)([^<]*(?:<(?!/iframe)[^<]*)*)</iframe\s*>", re.IGNORECASE
@@ -26,9 +25,7 @@ _FILLED_IFRAME: Final = re.compile(
 def build_tree(data: bytes) -> LexborHTMLParser:
     """The tree of a page in UTF-8, rewritten where it has to be."""
     document = plain_tree(data)
-    if any(name in data for name in _RARE) and _is_to_be_rewritten(document):
-        return rewritten_tree(data)
-    return document
+    return _rewritten_tree(data) if _is_to_be_rewritten(document) else document
 
 
 def plain_tree(data: bytes) -> LexborHTMLParser:
@@ -39,7 +36,7 @@ def plain_tree(data: bytes) -> LexborHTMLParser:
         raise ParseError(f"no tree of {len(data)} bytes: {error}") from error
 
 
-def rewritten_tree(data: bytes) -> LexborHTMLParser:
+def _rewritten_tree(data: bytes) -> LexborHTMLParser:
     """The tree of a page with a template element, or an iframe with content."""
     data = _FILLED_IFRAME.sub(rb"<x-iframe\1>\2</x-iframe>", data)
     return plain_tree(_TEMPLATE.sub(rb"\1x-template", data))

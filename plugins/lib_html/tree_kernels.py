@@ -47,6 +47,7 @@ HEAD_ROW = 1 + 2 * HEAD_SLOTS
 
 _NOFOLLOW = np.frombuffer(b"nofollow", np.uint8)
 _BLANK, _BREAK = 1, 2
+_HIGH_BITS = np.uint64(0x8080808080808080)
 
 
 @inlined
@@ -59,6 +60,34 @@ def at(address: Int) -> Int:
 def is_blank(byte: Int) -> Bool:
     """Java's `\\s`."""
     return byte == 32 or (byte >= 9 and byte <= 13)
+
+
+@kernel
+def is_utf8(data: Array) -> Bool:
+    """Whether these are bytes of UTF-8, as the standard has it: no surrogates, nothing longer than it has to be."""
+    i, size = 0, data.size
+    while i < size:
+        if i + 8 <= size and load64(data.ctypes.data + i) & _HIGH_BITS == 0:
+            i += 8
+            continue
+        first = data[i]
+        i += 1
+        if first < 0x80:
+            continue
+        if first < 0xC2 or first > 0xF4 or i == size:
+            return False
+        low = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
+        high = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
+        if data[i] < low or data[i] > high:
+            return False
+        following = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
+        if i + following > size:
+            return False
+        for k in range(1, following):
+            if data[i + k] & 0xC0 != 0x80:
+                return False
+        i += following
+    return True
 
 
 @kernel
@@ -258,8 +287,7 @@ def walk(
     targets     the attribute that holds an element's link, in the same order
     slots       the attributes that matter by their number, -1 for others; `names` (with `name_sizes`) has them all
     values      room for the attributes of one element
-    text, side  room for the page's text; for targets, anchors that are no text, and attributes of the head, each
-                after a blank: what holds them all is valid UTF-8 only if each of them is
+    text, side  room for the page's text; for targets, anchors that are no text, and attributes of the head
     spare       room for alternative texts within a link, in the end the run of links
     rows, heads, found   as above
     marked      whether a byte order mark stands before the page, which is a text of its own
