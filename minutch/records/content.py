@@ -53,13 +53,18 @@ class Content(Writable):
         return cls(url, base, content, data.read_text(), Metadata.read(data))
 
     def write(self, out: DataOutput) -> None:
-        out.write_int(VERSION)
-        out.write_text(self.url)
-        out.write_text(self.base)
-        out.write_int(len(self.content))
-        out.write_bytes(self.content)
-        out.write_text(self.content_type)
-        self.metadata.write(out)
+        out.write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The value's bytes; the page itself is copied once."""
+        before, behind = DataOutput(), DataOutput()
+        before.write_int(VERSION)
+        before.write_text(self.url)
+        before.write_text(self.base)
+        before.write_int(len(self.content))
+        behind.write_text(self.content_type)
+        self.metadata.write(behind)
+        return b"".join((before.buf, self.content, behind.buf))
 
     def to_string(self, charset: str = "utf-8") -> str:
         """Content.toString(charset): bytes that are not of `charset` become U+FFFD."""
