@@ -150,6 +150,10 @@ class SequenceFileReader:
             return self._compressed_records(self._codec)
         return self._plain_records()
 
+    def stored(self) -> Iterator[tuple[bytes, bytes]]:
+        """As iterating, but the values as they are stored: in a file of compression RECORD, compressed."""
+        return iter(self) if self._empty or self.compression == BLOCK else self._plain_records()
+
     def records(self) -> Iterator[tuple[Writable, Writable]]:
         """The records as Writables; raises FormatError for a class that is not known or a record that is not one.
 

@@ -118,16 +118,16 @@ def keep_links(
 ) -> Int:
     """Write the links that are kept of each page to `kept`, their number to `counts`, where they end to `ends`.
 
-    Returns how many verdicts are pending (links without one count as kept but are not written), or -1 if `kept` has too
-    little room. `arena` and the table have room for all.
+    Returns how many verdicts are pending (links without one are not written, three of four are taken for kept), or -1
+    if `kept` has too little room. `arena` and the table have room for all.
     """
     size = len(data)
     to = pending = 0
     for page in range(len(pages)):
         at, own, own_size = pages[page, 0], pages[page, 2], pages[page, 3]
-        number = 0
+        number = unknown = 0
         for _ in range(pages[page, 1]):
-            if number >= most:
+            if number + unknown - unknown // 4 >= most:
                 break
             length, start = vint_at(data, at, size)
             rest = start + length
@@ -141,10 +141,10 @@ def keep_links(
             stored = outs[i, 1]
             if stored == REJECTED:
                 continue
-            number += 1
             if stored == PENDING:
-                pending += 1
+                unknown += 1
                 continue
+            number += 1
             if to + stored + at - rest + _VINT > len(kept):
                 return -1
             to = put_vint(kept, to, stored)
@@ -153,6 +153,7 @@ def keep_links(
             to += stored + at - rest
         counts[page] = number
         ends[page] = to
+        pending += unknown
     return pending
 
 

@@ -10,7 +10,7 @@ org.apache.nutch.parse.ParseSegment; a segment that has been parsed is left as i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Final
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.errors import UsageError
+from minutch.errors import FormatError, UsageError
 from minutch.job import Counters, JobContext
 from minutch.parse.segmentparts import PartWriters
 from minutch.parse.segmenttask import PackedPage, SegmentTask
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 USAGE: Final = "ParseSegment segment [-noFilter] [-noNormalize]"
 _SWITCHES: Final = {"-nofilter": "parse.filter.urls", "-nonormalize": "parse.normalize.urls"}
 
+MANY: Final = 512
+"""Pages from which on kernels are loaded before the first page comes."""
 REPEATED: Final = "left_out_same_url"
 """Counts documents of a URL that had one already (a page fetched twice, through redirects)."""
 
@@ -58,17 +60,20 @@ def parse_segment(
 ) -> Counters:
     """Parse a segment's content. Every page counts once under `pages`; outcomes are counted by document.
 
-    Raises StoreError if there is no content or the segment has been parsed.
+    Raises StoreError if there is no content or the segment has been parsed, FormatError if its files are damaged.
     """
     counters = Counters()
-    make_task = partial(SegmentTask, conf, segment.name, clock.now())
+    compression, values = segment.stored_sorted(CONTENT)
+    many = record_estimate(segment.parts(CONTENT)) >= MANY
+    make_task = partial(SegmentTask, conf, segment.name, clock.now(), compression=compression, many=many)
     stores_text = conf.get_boolean("parser.store.text", True)
     folders = [PARSE_DATA, PARSE_TEXT, CRAWL_PARSE] if stores_text else [PARSE_DATA, CRAWL_PARSE]
-    values = _contents(segment)
     with segment.writing(folders) as directory, ExitStack() as stack:
         writers = stack.enter_context(PartWriters(directory, conf, stores_text=stores_text))
         pool: WorkerPool[PackedPage] = stack.enter_context(WorkerPool(make_task, **pool_settings(conf)))
-        for packed in pool.map(values):
+        for packed in pool.map(value for _, value in values):
+            if packed.damage:
+                raise FormatError(packed.damage, path=segment.path / CONTENT)
             counters.add("pages")
             for outcome in packed.outcomes:
                 counters.add(outcome)
@@ -86,8 +91,3 @@ def _write(page: PackedPage, writers: PartWriters, counters: Counters) -> None:
             writers.keep(document)
         elif not writers.write(document):
             counters.add(REPEATED)
-
-
-def _contents(segment: Segment) -> Iterator[bytes]:
-    """The serialized Content of all pages, in the order of their URLs."""
-    return (value for _, value in segment.raw_sorted(CONTENT))

@@ -16,7 +16,6 @@ from minutch.formats.columns_arrow import from_series, to_series
 from minutch.formats.javaio import decode_text, encode_text
 from minutch.parse.outlink_kernels import keep_links, settle, view_urls
 from minutch.records.outlinkrun import OutlinkRun
-from minutch.urls.columns import patch
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,13 +24,15 @@ _REMEMBERED: Final = 1 << 17
 """URLs whose verdicts are kept; when there are more, all are forgotten."""
 _REMEMBERED_BYTES: Final = 64 << 20
 _ROOM: Final = 1 << 16
+_WORTH_A_COLUMN: Final = 100
+"""From so many URLs on a column costs less than one after the other."""
 
 
 class VerdictTable:
     """URLs and what they are stored as.
 
     `judge` gives a column of URLs as they are to be stored, null for those that are not. `judge_one` does so for
-    one; it is asked about URLs that are not UTF-8.
+    one; it is asked where there are few, and about URLs that are not UTF-8.
     """
 
     def __init__(self, judge: Callable[[pl.Series], pl.Series], judge_one: Callable[[str], str | None]) -> None:
@@ -81,21 +82,29 @@ class VerdictTable:
 
     def _settle(self, first: int) -> None:
         """Find the verdicts on the URLs from number `first` on."""
-        import polars as pl
-
-        views = np.empty((int(self._state[0]) - first, 4), np.int32)
-        view_urls(self._arena, self._urls, first, views)
-        column = _decoded(to_series("url", views, [self._arena]))
-        judged = self._judge(column).cast(pl.Binary)
-        odd = column.is_null()
-        if odd.any():
-            judged = patch(judged, odd, pl.Series([self._odd(first + row) for row in odd.arg_true()], dtype=pl.Binary))
+        judged = self._judged(first)
         strings = from_series(judged)
         self._grow(int(strings.views[:, 0].sum(dtype=np.int64)))
         rejected = judged.is_null().to_numpy()
         settle(strings.views, strings.addresses, rejected, first, self._urls, self._outs, self._arena, self._state)
 
-    def _odd(self, number: int) -> bytes | None:
+    def _judged(self, first: int) -> pl.Series:
+        """What the URLs from number `first` on are stored as, a Binary column, null for those that are not."""
+        import polars as pl
+
+        count = int(self._state[0]) - first
+        if count < _WORTH_A_COLUMN:
+            return pl.Series([self._judged_alone(number) for number in range(first, first + count)], dtype=pl.Binary)
+        views = np.empty((count, 4), np.int32)
+        view_urls(self._arena, self._urls, first, views)
+        column = _decoded(to_series("url", views, [self._arena]))
+        judged = self._judge(column).cast(pl.Binary)
+        odd = column.is_null().arg_true()
+        if len(odd):
+            judged = judged.scatter(odd, pl.Series([self._judged_alone(first + row) for row in odd], dtype=pl.Binary))
+        return judged
+
+    def _judged_alone(self, number: int) -> bytes | None:
         start, size = self._urls[number]
         result = self._judge_one(decode_text(self._arena[start : start + size].tobytes()))
         return None if result is None else encode_text(result)

@@ -41,7 +41,7 @@ TIMEOUT: Final = 30
 """Seconds for an item where the configuration says nothing."""
 MEMORY: Final = 1024
 """MiB that a worker may take where the configuration says nothing."""
-BATCH_ITEMS: Final = 64
+BATCH_ITEMS: Final = 256
 BATCH_BYTES: Final = 1 << 20
 GRACE: Final = 2.0
 """Seconds that a worker has to answer after its alarm."""
@@ -90,8 +90,8 @@ class Running(Generic[R]):
 class _Worker(Generic[R]):
     """One process, and the batch that it has in hand."""
 
-    def __init__(self, make_task: Callable[[], Task[R]], timeout: float, memory: int) -> None:
-        # A copy of this process is made in a moment and needs no imports, but it is safe with one thread only.
+    def __init__(self, task: Task[R], make_task: Callable[[], Task[R]], timeout: float, memory: int) -> None:
+        # A copy of this process is made in a moment and has the task, but it is safe with one thread only.
         forks = threading.active_count() == 1
         context: Any = multiprocessing.get_context("fork" if forks else "spawn")
         self.connection, theirs = context.Pipe()
@@ -99,9 +99,10 @@ class _Worker(Generic[R]):
         self.batch: _Batch[R] | None = None
         self.seen = -1
         self.since = 0.0
+        limits = (self.at, timeout, memory)
         self.process = context.Process(
             target=_serve,
-            args=(theirs, self.connection if forks else None, make_task, self.at, timeout, memory),
+            args=(theirs, self.connection, lambda: task, *limits) if forks else (theirs, None, make_task, *limits),
             daemon=True,
             name="parse-worker",
         )
@@ -203,7 +204,10 @@ def _limit_memory(memory: int) -> None:
 
 
 class WorkerPool(Generic[R]):
-    """Runs a task in `workers` processes. `make_task` is called in each of them, and once here for `Task.fail`."""
+    """Runs a task in `workers` processes.
+
+    `make_task` is called here, for `Task.fail`, and in each process that is not a copy of this one.
+    """
 
     def __init__(self, make_task: Callable[[], Task[R]], *, workers: int, timeout: float, memory: int) -> None:
         self._make_task = make_task
@@ -245,7 +249,7 @@ class WorkerPool(Generic[R]):
     def collect(self, running: Running[R]) -> list[R] | None:
         """The results of a batch; None if they are not there yet. To be asked every POLL seconds at least."""
         worker, batch = running.worker, running.batch
-        if not worker.connection.poll() and not self._is_stuck(worker):
+        if not worker.connection.poll() and worker.process.is_alive() and not self._is_stuck(worker):
             return None
         self._receive(worker, batch)
         with self._lock:
@@ -295,7 +299,7 @@ class WorkerPool(Generic[R]):
                 expected += 1
 
     def _start(self) -> _Worker[R]:
-        return _Worker(self._make_task, self._timeout, self._memory)
+        return _Worker(self._task, self._make_task, self._timeout, self._memory)
 
     def _hand_out(self, ready: deque[_Batch[R]]) -> None:
         while ready and len(self._busy) < self._most:

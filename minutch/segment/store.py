@@ -142,6 +142,17 @@ class Segment:
             return merge_records(_raw_records(path) for path in self.data_files(folder))
         return sort_records(self.raw(folder), run_bytes=run_bytes)
 
+    def stored_sorted(self, folder: str) -> tuple[str | None, Iterator[RawRecord]]:
+        """All records of a folder of MapFiles in the order of their URLs, values as they are stored.
+
+        Also the codec that has compressed each value; None, and values decompressed, if the parts differ in that.
+        """
+        files = self.data_files(folder)
+        codecs = {_value_codec(path) for path in files}
+        if len(codecs) != 1 or None in codecs:
+            return None, self.raw_sorted(folder)
+        return codecs.pop(), merge_records(_raw_records(path, stored=True) for path in files)
+
     def records(self, folder: str) -> Iterator[tuple[str, Writable]]:
         """All records as they lie, part by part. Raises FormatError naming the file."""
         for path in self.data_files(folder):
@@ -307,11 +318,17 @@ def _url_decoder(reader: SequenceFileReader) -> Callable[[bytes], bytes]:
         raise FormatError("wrong key class", path=reader.name, expected=TEXT, found=reader.key_class) from None
 
 
-def _raw_records(path: Path) -> Iterator[RawRecord]:
+def _raw_records(path: Path, *, stored: bool = False) -> Iterator[RawRecord]:
     with SequenceFileReader(path) as reader:
         url_of = _url_decoder(reader)
-        for key, value in reader:
+        for key, value in reader.stored() if stored else reader:
             yield url_of(key), value
+
+
+def _value_codec(path: Path) -> str | None:
+    """The codec of a file whose values are compressed one by one."""
+    with SequenceFileReader(path) as reader:
+        return reader.codec if reader.compression == RECORD else None
 
 
 def _get(part: Path, url: bytes) -> Iterator[Writable]:

@@ -22,7 +22,7 @@ from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.points import URLNormalizer
 from minutch.urls import idn
-from minutch.urls.columns import rewrite
+from minutch.urls.columns import patch, rewrite
 from minutch.urls.parts import Url, compose, parse
 from minutch.urls.percent import form_decode, normalize_escapes
 from minutch.urls.uri import parse_uri
@@ -34,19 +34,20 @@ _BLANK = "".join(map(chr, range(0x21)))
 _HIERARCHICAL = frozenset({"http", "https", "ftp"})
 _CROWDED_PATH = re.compile(r"/[./]|\./")
 
-# A URL that is normal already: a plain host without port, and only escapes that have to be there.
+# A URL that is normal already, but for a fragment: a plain host without port, and only escapes that have to be there.
 _HOST = r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*"
 _SAFE = r"!#$&'()*+,\-0-9:;=@A-Z\\_a-z~"
 _QUERY_SAFE = _SAFE.replace("#", "") + "./?"
 _PATH_SAFE = _SAFE.replace("#", "")
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
 _SHAPE = re.compile(rf"https?://{_HOST}(/[{_PATH_SAFE}./%]*)(?:\?[{_QUERY_SAFE}%]*)?")
+_FRAGMENT = r"^([^#]*)#"
 _BAD_ESCAPE = re.compile(f"%(?!{_ESCAPE[1:]})")
 _CHAR = f"(?:[{_PATH_SAFE}]|{_ESCAPE})"
 _INNER = f"(?:[{_PATH_SAFE}.]|{_ESCAPE})*"
 _NORMAL_COLUMN = (
     rf"^https?://{_HOST}(?:/{_CHAR}(?:{_INNER}{_CHAR})?)*/(?:{_CHAR}{_INNER})?"
-    rf"(?:\?(?:[{_QUERY_SAFE}]|{_ESCAPE})*)?$"
+    rf"(?:\?(?:[{_QUERY_SAFE}]|{_ESCAPE})*)?(?:$|#)"
 )
 
 
@@ -62,7 +63,8 @@ class BasicURLNormalizer(URLNormalizer):
         self.trim_dot = conf.get_boolean("urlnormalizer.basic.host.trim-trailing-dot", False)
 
     def normalize(self, url: str, scope: str) -> str | None:
-        return url if self._is_normal(url) else self.rewrite(url)
+        plain = url.partition("#")[0]
+        return plain if self._is_normal(plain) else self.rewrite(url)
 
     def _is_normal(self, url: str) -> bool:
         """Whether `rewrite` would leave the URL alone, where that can be seen at once."""
@@ -74,10 +76,14 @@ class BasicURLNormalizer(URLNormalizer):
         return not (self.to_unicode and "xn--" in url)
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """What is normal already stays; the rest row by row."""
+        """What is normal already stays, or loses its fragment; the rest row by row."""
         normal = urls.str.contains(_NORMAL_COLUMN)
         if self.to_unicode:
             normal &= ~urls.str.contains("xn--", literal=True)
+        cut = normal & urls.str.contains("#", literal=True)
+        if cut.any():
+            cut = cut.fill_null(False)
+            urls = patch(urls, cut, urls.filter(cut).str.extract(_FRAGMENT, 1))
         return rewrite(urls, ~normal, self.rewrite)
 
     def rewrite(self, url: str) -> str:

@@ -97,6 +97,8 @@ class TestRules:
     def test_urls_that_are_not_utf_8(self) -> None:
         odd = [Outlink("http://e.org/\udcff"), Outlink("http://e.org/\udc80.gif"), Outlink("http://e.org/b")]
         check([("http://e.org/", odd), ("http://e.org/\udcff", odd)], 9, 60)
+        many = [Outlink(f"http://e.org/{number}") for number in range(200)]
+        check([("http://e.org/", [*odd, *many])], 210, 60)
 
     def test_what_grows_and_what_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(verdicts, "_REMEMBERED", 16)
