@@ -98,6 +98,9 @@ _NOT_CHARSETS = frozenset(
         "undefined",
     )
 )
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""Malformed, of course: one U+FFFD in Java, in browsers one for each byte. Common in Korean that is taken for UTF-8."""
+_REPLACEMENT = "\ufffd".encode()
 _BLANKS = "\t\n\f\r "
 
 
@@ -110,12 +113,15 @@ class Charset:
 
     def decode(self, data: bytes) -> str:
         """Text, with U+FFFD in the place of what is malformed; never raises. A byte order mark is taken off."""
+        if self.codec == "utf_8":
+            data = self.to_utf8(data)
         return data.decode(self.codec, "minutch.page").removeprefix("\ufeff")
 
     def to_utf8(self, data: bytes) -> bytes:
-        """The same in UTF-8; a page in UTF-8 stays as it is, malformed or not."""
+        """The same in UTF-8; a page in UTF-8 stays as it is, malformed or not, but for surrogates (see _SURROGATE)."""
         if self.codec == "utf_8":
-            return data.removeprefix(codecs.BOM_UTF8)
+            data = data.removeprefix(codecs.BOM_UTF8)
+            return _SURROGATE.sub(_REPLACEMENT, data) if b"\xed" in data else data
         return self.decode(data).encode("utf-8", "replace")
 
 

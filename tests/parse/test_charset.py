@@ -49,6 +49,23 @@ def test_pages_that_declare_nothing() -> None:
     assert len(wrong) <= len(pages) * 4 / 269, wrong
 
 
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\xed\xa0\x80b", "a\ufffdb"),
+        (b"a\xed\xbfb", "a\ufffdb"),
+        (b"\xed\x9f\xbf\xed\x80", "\ud7ff\ufffd"),
+        (b"\xef\xbb\xbf\xe1\x80\xed\xb0\xed", "\ufffd\ufffd\ufffd"),
+        (b"\xf0\x80\x80", "\ufffd\ufffd\ufffd"),
+    ],
+)
+def test_malformed_utf8_as_java_replaces_it(data: bytes, text: str) -> None:
+    charset = lookup("utf-8")
+    assert charset is not None
+    assert charset.decode(data) == text
+    assert charset.to_utf8(data).decode("utf-8", "replace") == text
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "shift_jis", "euc-jp", "iso-2022-jp"])
 def test_pages_cut_off_within_a_character(encoding: str) -> None:
     charset = lookup(encoding)
