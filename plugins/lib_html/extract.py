@@ -50,7 +50,7 @@ LINK_ATTRIBUTES: Final[Mapping[str, str]] = {
     "source": "src",
 }
 """Element → attribute that holds a link (LinkParams)."""
-_ALLOCATOR: Final = {-1: 256 << 20, -2: 16 << 20, -3: 64 << 20}
+_ALLOCATOR: Final = {-1: 256 << 20, -2: 16 << 20, -3: 32 << 20}
 """mallopt: M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD in bytes."""
 
 
