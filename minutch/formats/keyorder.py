@@ -20,6 +20,8 @@ Key = Any
 
 
 def _text(key: bytes) -> bytes:
+    if key and key[0] < 0x80 and key[0] == len(key) - 1:  # the length is one byte
+        return key[1:]
     return DataInput(key).read_text_bytes()
 
 
