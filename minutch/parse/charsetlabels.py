@@ -115,7 +115,7 @@ class Charset:
         """Text, with U+FFFD in the place of what is malformed; never raises. A byte order mark is taken off."""
         if self.codec == "utf_8":
             data = self.to_utf8(data)
-        return data.decode(self.codec, "minutch.page").removeprefix("\ufeff")
+        return data.decode(self.codec, "replace").removeprefix("\ufeff")
 
     def to_utf8(self, data: bytes) -> bytes:
         """The same in UTF-8; a page in UTF-8 stays as it is, malformed or not, but for surrogates (see _SURROGATE)."""
@@ -123,18 +123,6 @@ class Charset:
             data = data.removeprefix(codecs.BOM_UTF8)
             return _SURROGATE.sub(_REPLACEMENT, data) if b"\xed" in data else data
         return self.decode(data).encode("utf-8", "replace")
-
-
-def _substitute(error: UnicodeError) -> tuple[str | bytes, int]:
-    """The standard's windows-125x have C1 controls where Python's have holes; else U+FFFD."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    if error.encoding.startswith(("charmap", "cp125", "cp874")):
-        return error.object[error.start : error.end].decode("latin-1"), error.end
-    return "\ufffd", error.end
-
-
-codecs.register_error("minutch.page", _substitute)
 
 
 def _read_table() -> dict[str, Charset]:

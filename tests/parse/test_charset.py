@@ -193,10 +193,10 @@ def test_every_label_of_the_standard_decodes() -> None:
         assert isinstance(charset.decode(bytes(range(256))), str)
 
 
-def test_holes_of_windows_1252_are_controls_as_in_browsers() -> None:
+def test_holes_of_windows_1252_are_replaced_as_in_java() -> None:
     charset = lookup("windows-1252")
     assert charset is not None
-    assert charset.decode(b"\x80\x81\x8d") == "€\x81\x8d"
+    assert charset.decode(b"\x80\x81\x8d") == "€\ufffd\ufffd"
 
 
 @pytest.mark.parametrize(
