@@ -45,6 +45,15 @@ def fetch_list(files: Iterable[Path]) -> Iterator[tuple[str, CrawlDatum]]:
                 yield DataInput(key).read_text(), CrawlDatum.from_bytes(value)
 
 
+def count_entries(files: Iterable[Path]) -> int:
+    """How many entries a fetch list has."""
+    count = 0
+    for path in files:
+        with SequenceFileReader(path) as reader:
+            count += sum(1 for _ in reader)
+    return count
+
+
 class Feeder:
     """Items of the fetch list one by one, without those that an earlier run of the same fetch settled."""
 

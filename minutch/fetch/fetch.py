@@ -28,7 +28,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, LockedError, MinutchError, StoreError
 from minutch.fetch.closing import close_segment
 from minutch.fetch.display import Display, host_table, result_table
-from minutch.fetch.feeder import fetch_list, generate_files
+from minutch.fetch.feeder import count_entries, generate_files
 from minutch.fetch.ledger import Ledger
 from minutch.fetch.log import Part
 from minutch.fetch.loop import Hooks
@@ -150,7 +150,7 @@ class _Job:
 
 
 def _fetch_all(job: _Job, err: TextIO, metrics_port: int | None) -> tuple[Ledger, FetchStats]:
-    total = sum(1 for _ in fetch_list(job.files))
+    total = count_entries(job.files)
     left = total - job.resumed.ledger.settled
     display = Display(err)
     metrics = nullcontext() if metrics_port is None else _serve_metrics(metrics_port, display)

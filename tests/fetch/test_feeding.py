@@ -11,7 +11,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.errors import StoreError, UrlError
 from minutch.fetch.chain import Chain, pack_follow, unpack_follow
-from minutch.fetch.feeder import Feeder, fetch_list, generate_files
+from minutch.fetch.feeder import Feeder, count_entries, fetch_list, generate_files
 from minutch.fetch.hosts import queue_key
 from minutch.fetch.ledger import Outcome
 from minutch.fetch.parsing import LinkFollower
@@ -53,6 +53,7 @@ def test_fetch_lists(tmp_path: Path) -> None:
     segment = make_segment(tmp_path, ["http://b/", "http://a/"])
     files = generate_files(segment.path)
     assert [url for url, _ in fetch_list(files)] == ["http://b/", "http://a/"]
+    assert count_entries(files) == 2
     with pytest.raises(StoreError, match="no fetch list"):
         generate_files(tmp_path)
 
