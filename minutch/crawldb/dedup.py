@@ -26,6 +26,7 @@ from minutch.crawldb.ties import FOLLOWED, job_order, text_sizes
 from minutch.crawldb.ties import take as take_rows
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
+from minutch.tables.merge import sort_by_key
 from minutch.tables.packed import Patched, take
 from minutch.tables.parallel import memory_budget, ordered
 from minutch.tables.shuffle import Shuffle
@@ -41,6 +42,8 @@ _KEYS: Final = pl.Schema({"key": pl.Binary()})
 _SPILLED: Final = pl.Schema(
     {"key": pl.Binary(), "page": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()}
 )  # the group as key, and what the decision needs
+_AS_SPILLED: Final = {"key": "page", "group": "key"}
+_AS_PAGES: Final = {"key": "group", "page": "key"}
 _WANTED: Final = (
     pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED]) & pl.col("signature").is_not_null()
 )
@@ -121,21 +124,28 @@ def _find(db: CrawlDb, conf: Configuration, group: Group | None, order: Sequence
         tasks = _candidates(db, group, budget, spilled)
         if tasks:
             several = pl.concat(tasks)
-            several = several.filter(several["group"].is_duplicated()).sort("group", maintain_order=True)
-            if duplicates.has_ties(several, order) and sum(map(len, tasks)) <= FOLLOWED:
+            several = several.filter(may_repeat(several["group"])).rename(_AS_SPILLED)
+            several = sort_by_key(several).rename(_AS_PAGES)
+            if sum(map(len, tasks)) <= FOLLOWED and duplicates.has_ties(several, order):
                 several = _in_hadoop_order(tasks, parts)
             yield several["key"].filter(duplicates.find(several, order))
         for part in range(parts):
             for frame in spilled.sorted(part):
-                several = frame.filter(frame["key"].is_duplicated()).rename({"key": "group", "page": "key"})
+                several = frame.filter(may_repeat(frame["key"])).rename(_AS_PAGES)
                 yield several["key"].filter(duplicates.find(several, order))
+
+
+def may_repeat(groups: pl.Series) -> pl.Series:
+    """The mask of the rows whose group, or another with the same hash, has more rows: numbers are faster compared."""
+    return groups.hash().is_duplicated()
 
 
 def _candidates(db: CrawlDb, group: Group | None, budget: int, spilled: Shuffle) -> list[pl.DataFrame]:
     """The pages that may be duplicates, a table per part file, the largest first; none if all had to be `spilled`."""
 
     def candidates(frame: pl.DataFrame) -> pl.DataFrame:
-        pages = frame.filter(_WANTED).select(*_COLUMNS, group=pl.col("signature"))
+        wanted = frame.select(_WANTED).to_series()
+        pages = frame.select(*_COLUMNS, group=pl.col("signature")).filter(wanted)
         if group is None:
             return pages
         names = group(decode_keys(pages["key"])).fill_null("").cast(pl.Binary)
@@ -151,7 +161,7 @@ def _candidates(db: CrawlDb, group: Group | None, budget: int, spilled: Shuffle)
             held += int(pages.estimated_size())
             if held > budget:
                 for frame in (frame for task in tasks for frame in task):
-                    spilled.add(frame.rename({"key": "page", "group": "key"}).select(_SPILLED.names()))
+                    spilled.add(frame.rename(_AS_SPILLED).select(_SPILLED.names()))
                 tasks = [[]]  # from now on `held` is above the budget, and every table goes the same way
     return [] if spilled.rows else [pl.concat(task) for task in tasks]
 

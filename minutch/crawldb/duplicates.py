@@ -58,16 +58,23 @@ def has_ties(pages: pl.DataFrame, order: Sequence[str]) -> bool:
 
 
 def _by_rank(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """All criteria are numbers, so pages have ranks; one is kept or passed over where it equals the best before it."""
+    """All criteria are numbers, so pages have ranks; one is kept or passed over where it equals the best before it.
+
+    Ranks go on from group to group, so that the best page before the first of a group is less than any in it.
+    """
+    if pages.is_empty():
+        return pl.Series(dtype=pl.Boolean)
+    new_group = (pl.col("group") != pl.col("group").shift()).fill_null(True)
     names = [name for name in dict.fromkeys(order) if name in _NUMERIC]
-    columns = pages.select("group", *(_NUMERIC[name].alias(name) for name in names))
-    ranked = columns.with_row_index("at").sort("group", *names)
+    columns = pages.select(new_group.cum_sum().alias("group"), *(_NUMERIC[name].alias(name) for name in names))
+    at = columns.select(pl.arg_sort_by("group", *names, maintain_order=True)).to_series().to_numpy()
     changed = pl.any_horizontal([(pl.col(name) != pl.col(name).shift()).fill_null(True) for name in ["group", *names]])
-    ranks = ranked.select("at", "group", rank=changed.cum_sum().cast(pl.Int64)).sort("at")
-    best = pl.col("rank").max().over("group")
-    before = pl.col("rank").cum_max().shift().over("group")
-    is_better = (pl.col("rank") > before).fill_null(True)
-    return ranks.select((is_better & (pl.col("rank") < best)) | (~is_better & (pl.col("rank") < before))).to_series()
+    rank = np.empty(len(pages), np.int64)
+    rank[at] = columns[at].select(changed.cum_sum()).to_series().to_numpy()
+    starts = pages.select(new_group.arg_true()).to_series().to_numpy()
+    best = np.repeat(np.maximum.reduceat(rank, starts), np.diff(starts, append=len(rank)))
+    before = np.concatenate(([0], np.maximum.accumulate(rank)[:-1]))
+    return pl.Series(np.where(rank > before, rank < best, rank < before))
 
 
 def _one_by_one(pages: pl.DataFrame, order: Sequence[str]) -> Iterator[np.ndarray[Any, Any]]:

@@ -144,6 +144,13 @@ def test_with_little_memory(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["current", "old"]
 
 
+def test_groups_that_share_a_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minutch.crawldb.dedup.may_repeat", lambda groups: groups.is_not_null())
+    write_db(tmp_path / "db", ENTRIES)
+    assert dedup(tmp_path / "db", context())[MARKED] == 3
+    assert marked(tmp_path / "db") == {"1", "2", "7"}
+
+
 def test_only_the_status_changes(tmp_path: Path) -> None:
     write_db(tmp_path / "db", ENTRIES)
     dedup(tmp_path / "db", context())
