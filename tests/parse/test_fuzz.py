@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import random
+import re
 
 import pytest
 
 from minutch.parse.dispatch import ParseUtil
 from minutch.parse.mime import MimeUtil
 from minutch.records.content import Content
+from tests.plugins.test_parse_office import BOOK, OPEN, SHEETS, SLIDES, WORD
 from tests.plugins.test_parse_others import ATOM, RSS, SITEMAP, archive, pdf
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration, content
@@ -30,6 +32,7 @@ SEEDS: dict[str, list[bytes]] = {
     "application/xml": [SITEMAP.encode()],
     "application/zip": [archive(a_html="<a href=x>y</a>", b_js="go('a/b')")],
     "application/pdf": [pdf("text", "http://e.org/")],
+    "application/x-tika-ooxml": [WORD, SLIDES, SHEETS, OPEN, BOOK],
     "text/plain": ["plain text with http://e.org/ and žluťoučký".encode()],
 }
 TOKENS = [
@@ -55,6 +58,8 @@ TOKENS += [
     b"\xed\xa0\x80",
     b"\xef\xbb\xbf",
 ]
+FOREIGN = re.compile(r"[A-Z]\w*(?:Error|Exception): ")
+"""What a status says of an exception that is not ours."""
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
@@ -86,5 +91,6 @@ def test_damaged_documents(content_type: str) -> None:
         result = PARSERS.parse(page)
         for url, parse in result.items():
             assert parse.data.status.major in (1, 2), (number, url)
+            assert not FOREIGN.match((parse.data.status.args or [""])[0] or ""), (number, parse.data.status)
             parse.data.to_bytes()
         assert MIME.resolve(None, page.url, data)
