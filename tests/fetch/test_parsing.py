@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from minutch.errors import ParseError
+from minutch.fetch import parsing
 from minutch.fetch.parsetask import FetchTask, pack_page
 from minutch.fetch.parsing import FetchParser
 from minutch.fetch.settings import FetchSettings
@@ -227,13 +229,25 @@ async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> No
     begin = parser._pool.begin
     parser._pool.begin = lambda items: (asked.append(len(items)), begin(items))[1]  # type: ignore[assignment,method-assign,func-returns-value]
     try:
-        import asyncio
-
         pages = await asyncio.gather(*(parser.parse(*fetched_page(f"http://h/{n}", b"good")) for n in range(100)))
     finally:
         parser.close()
     assert all(found.status is not None and found.status.is_success for found in pages)
     assert asked == [1, 48, 48, 3]
+
+
+async def test_while_one_worker_hangs_another_works(trap: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "LATE", 0.1)
+    conf = conf_for().with_values(trap | {"parser.timeout": "600"})
+    parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
+    try:
+        hangs = asyncio.ensure_future(parser.parse(*fetched_page("http://h/0", b"deaf")))
+        found = await parser.parse(*fetched_page("http://h/1", b"good"))
+        assert found.status is not None and found.status.is_success
+        assert not hangs.done()
+    finally:
+        parser.close()
+    hangs.cancel()
 
 
 def fetched_page(url: str, body: bytes) -> tuple[Content, CrawlDatum]:
