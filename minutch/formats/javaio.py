@@ -187,6 +187,10 @@ class DataInput:
 
     def read_text(self) -> str:
         """A Text (VInt length, UTF-8)."""
+        pos = self.pos
+        if pos < self.end and pos + 1 + (size := self.buf[pos]) <= self.end and size < 128:  # a length of one byte
+            self.pos = pos + 1 + size
+            return str(self.buf[pos + 1 : self.pos], "utf-8", "surrogateescape")
         size = self.read_vint()
         pos = self.skip(size)
         return decode_text(self.buf[pos : pos + size])

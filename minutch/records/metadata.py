@@ -83,9 +83,10 @@ class Metadata(dict[str, list[str]], Writable):
     @classmethod
     def read(cls, data: DataInput) -> Self:
         result = cls()
-        for _ in range(data.read_int()):
-            name = data.read_text()
-            values = [data.read_text() for _ in range(data.read_int())]
+        read_text, read_int = data.read_text, data.read_int
+        for _ in range(read_int()):
+            name, count = read_text(), read_int()
+            values = [read_text()] if count == 1 else [read_text() for _ in range(count)]
             if values:
                 result.setdefault(name, []).extend(values)
         return result

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from minutch.errors import UrlError
@@ -33,14 +33,11 @@ _NUTCHS_SCHEMES = ("http:", "https:", "ftp:", "file:")
 class Resolver:
     """Resolves targets against one base URL; the constructor raises UrlError if the base is no URL."""
 
-    __slots__ = ("_base", "_directory", "_page", "_query", "_root")
-
     def __init__(self, base: str) -> None:
         self._base = parse(base)
         self._page = str(self._base._replace(ref=None))
         self._root = _text_before_path(self._base)
         self._directory = self._directory_prefix()
-        self._query = self._query_prefix()
 
     def _directory_prefix(self) -> str | None:
         """What stands before a plain relative target; None where joining would have to remove dot segments."""
@@ -48,7 +45,8 @@ class Resolver:
         plain = self._base.authority is not None and path[0] == "/" and "/." not in path
         return self._root + path if plain and self._base.protocol != "jar" else None
 
-    def _query_prefix(self) -> str | None:
+    @cached_property
+    def _query(self) -> str | None:
         """What stands before a target that is a query only."""
         try:
             return str(parse(self._base.path.rpartition("/")[2] + "?", self._base)).removesuffix("?")
@@ -135,25 +133,16 @@ class Resolver:
             to += len(found)
 
     def _prefixes(self) -> tuple[Any, Any]:
-        """What may stand before a target, as `resolve_kernels` takes it."""
+        """What may stand before a target, as `resolve_kernels` takes it; a query only is left to the full rules."""
         import numpy as np
 
-        texts = (
-            self._root,
-            self._directory,
-            self._page,
-            self._query,
-            f"{self._base.protocol}:",
-            self._base.path or None,
-        )
-        parts = [None if text is None else encode_text(text) for text in texts]
-        bounds = np.full((len(parts), 2), -1, np.int64)
-        end = 0
-        for row, part in enumerate(parts):
-            if part is not None:
-                bounds[row] = end, end + len(part)
-                end += len(part)
-        return np.frombuffer(b"".join(part for part in parts if part), np.uint8), bounds
+        scheme, path = f"{self._base.protocol}:", self._base.path or None
+        data, bounds = b"", []
+        for text in (self._root, self._directory, self._page, scheme, path):
+            start = len(data)
+            data += encode_text(text or "")
+            bounds.append((start, -1 if text is None else len(data)))
+        return np.frombuffer(data, np.uint8), np.array(bounds, np.int64)
 
 
 def _text_before_path(url: Url) -> str:

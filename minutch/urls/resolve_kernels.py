@@ -16,9 +16,8 @@ from minutch.formats.columns_native import Array, Bool, Int, inlined, kernel
 ROOT: Final = 0
 DIRECTORY: Final = 1
 PAGE: Final = 2
-QUERY: Final = 3
-SCHEME: Final = 4
-PATH: Final = 5
+SCHEME: Final = 3
+PATH: Final = 4
 """Nothing of a target is taken away where the base has no path."""
 
 _SLASH, _HASH, _MARK, _DOT, _COLON = b"/#?.:"
@@ -106,7 +105,7 @@ def _way(data: Array, at: Int, end: Int, prefixes: Array, bounds: Array) -> tupl
     if first == _HASH:
         return bounds[PAGE, 0], bounds[PAGE, 1], at
     if first == _MARK:
-        return bounds[QUERY, 0], bounds[QUERY, 1], at
+        return 0, -1, at
     if _is_absolute(data, at, end):
         return 0, 0, at
     start, stop = bounds[DIRECTORY, 0], bounds[DIRECTORY, 1]

@@ -11,13 +11,26 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.errors import StoreError, UsageError
+from minutch.errors import FormatError, StoreError, UsageError
+from minutch.formats.keyorder import TEXT
+from minutch.formats.mapfile import MapFileWriter
+from minutch.formats.sequencefile import RECORD
 from minutch.job import JobContext
+from minutch.parse import parse as parse_job
 from minutch.parse.parse import parse_segment, run
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
-from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment, part_writer
+from minutch.segment.store import (
+    CONTENT,
+    CRAWL_PARSE,
+    LAYOUTS,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    part_writer,
+    text_key,
+)
 from tests.plugins.test_parse_others import RSS
 from tests.support.pages import configuration, content
 
@@ -226,10 +239,28 @@ def test_without_arguments_or_content(tmp_path: Path) -> None:
 
 def test_a_record_that_is_no_content_is_counted(tmp_path: Path) -> None:
     made = segment(tmp_path, [page("a", "x")])
-    from minutch.formats.mapfile import MapFileWriter
-    from minutch.segment.store import LAYOUTS, text_key
-
     part = made.path / CONTENT / "part-r-00001"
-    with MapFileWriter(part, "org.apache.hadoop.io.Text", LAYOUTS[CONTENT].value_class) as writer:
+    with MapFileWriter(part, TEXT, LAYOUTS[CONTENT].value_class) as writer:
         writer.append_raw(text_key(b"http://example.org/b"), b"\xff\xff\xff\xffdamaged")
     assert dict(parse_segment(made, CONF, FakeClock(NOW)))["unreadable_content"] == 1
+
+
+def test_a_value_that_can_not_be_inflated_ends_the_job(tmp_path: Path) -> None:
+    made = segment(tmp_path, [])
+    path = made.path / CONTENT / "part-r-00001"
+    with MapFileWriter(path, TEXT, LAYOUTS[CONTENT].value_class, compression=RECORD) as writer:
+        writer.data.append_raw(text_key(b"http://example.org/b"), b"not zlib", compressed=True)
+    with pytest.raises(FormatError, match="not zlib data"):
+        parse_segment(made, CONF, FakeClock(NOW))
+    assert not made.has(PARSE_DATA)
+
+
+def test_many_pages_are_parsed_as_few_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = '<title>T</title><a href="../c?q#f">c</a><a href="x.gif">i</a><a href=http://h.org>h</a><a href=page0>s</a>'
+    pages = [page(f"page{number % 7}/{number}", body) for number in range(30)]
+    few, counts = parsed(tmp_path / "few", *pages)
+    monkeypatch.setattr(parse_job, "MANY", 0)
+    many, more_counts = parsed(tmp_path / "many", *pages)
+    assert counts == more_counts
+    for folder in (CRAWL_PARSE, PARSE_DATA, PARSE_TEXT):
+        assert list(few.raw(folder)) == list(many.raw(folder))

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.errors import FormatError, StoreError
 from minutch.formats.compress import DEFAULT_CODEC
+from minutch.formats.keyorder import TEXT
+from minutch.formats.mapfile import MapFileWriter
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import UTF8, Text
 from minutch.records.crawldatum import CrawlDatum
@@ -266,3 +269,17 @@ def test_other_key_classes_are_refused(segment: Segment, caplog: pytest.LogCaptu
         pass
     with pytest.raises(FormatError, match="wrong key class"):
         list(segment.raw(CRAWL_GENERATE))
+
+
+def test_values_as_they_are_stored_where_all_parts_agree(tmp_path: Path) -> None:
+    segment = Segment(tmp_path / "s")
+    for part, compression in enumerate(("RECORD", "NONE")):
+        path = segment.path / CONTENT / f"part-r-0000{part}"
+        with MapFileWriter(path, TEXT, "org.apache.nutch.protocol.Content", compression=compression) as writer:
+            writer.append_raw(text_key(b"http://%d/" % part), b"value")
+        codec, records = segment.stored_sorted(CONTENT)
+        if part == 0:
+            assert codec == DEFAULT_CODEC
+            assert [zlib.decompress(value) for _, value in records] == [b"value"]
+    assert codec is None
+    assert list(records) == [(b"http://0/", b"value"), (b"http://1/", b"value")]
