@@ -1,0 +1,86 @@
+"""The transport's two ways in: with httpx's objects and without them, to the same answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from plugins.lib_http.curlslot import CurlSettings
+from plugins.lib_http.curltransport import BodyStream, CurlTransport
+from plugins.lib_http.exchange import Order
+
+CHUNKED = (
+    b"HTTP/1.1 200 Fine\r\nX-A: 1\r\nx-a: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"5\r\nfirst\r\n6\r\nsecond\r\n0\r\nX-Last: yes\r\n\r\n"
+)
+PLAIN = b"HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nabc"
+SHORT = b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nabc"
+
+
+@asynccontextmanager
+async def serving(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """A server that says `answer` to everything; its port, and the requests that it got."""
+    requests: list[bytes] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        requests.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], requests
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(("answer", "limit"), [(CHUNKED, -1), (CHUNKED, 7), (PLAIN, -1), (SHORT, -1)])
+async def test_both_ways_give_the_same(answer: bytes, limit: int) -> None:
+    transport = CurlTransport(CurlSettings(), lambda address: True)
+    async with serving(answer) as (port, requests):
+        request = httpx.Request(
+            "GET",
+            f"http://127.0.0.1:{port}/",
+            headers=[("Host", "a.example"), ("User-Agent", "b")],
+            extensions={"target": b"/p?q", "content_limit": limit},
+        )
+        headers = [b"Host: a.example", b"User-Agent: b", b"Accept:"]
+        reply = await transport.transfer(Order("http", "127.0.0.1", port, b"/p?q", headers, limit))
+        response = await transport.handle_async_request(request)
+        await transport.aclose()
+    assert requests == [b"GET /p?q HTTP/1.1\r\nHost: a.example\r\nUser-Agent: b\r\n\r\n"] * 2
+    assert isinstance(response.stream, BodyStream)
+    assert (response.status_code, response.stream.body) == (reply.code, reply.body)
+    found = response.extensions
+    assert (found["head"], found["http_version"], found["address"]) == (reply.head, reply.version, reply.address)
+    assert (found.get("trailers", []), found.get("truncated")) == (reply.trailers, reply.truncated)
+    assert repr(found.get("body_error")) == repr(reply.error)
+
+
+async def test_what_a_reply_holds() -> None:
+    transport = CurlTransport(CurlSettings(), lambda address: True)
+    orders = []
+    replies = []
+    for answer in (CHUNKED, PLAIN, SHORT):
+        async with serving(answer) as (port, _):
+            orders.append(Order("http", "127.0.0.1", port, b"/", [], 7))
+            replies.append(await transport.transfer(orders[-1]))
+    await transport.aclose()
+    chunked, plain, short = replies
+    assert (chunked.body, chunked.truncated, chunked.error) == (b"firstse", "length", None)
+    assert chunked.head[:2] == [b"HTTP/1.1 200 Fine\r\n", b"X-A: 1\r\n"] and chunked.version == b"HTTP/1.1"
+    assert (plain.code, plain.body, plain.truncated) == (404, b"abc", None)
+    assert plain.address == ("127.0.0.1", orders[1].port)
+    assert short.body == b"abc" and isinstance(short.error, httpx.RemoteProtocolError)
+
+
+async def test_no_answer_at_all_is_an_error() -> None:
+    transport = CurlTransport(CurlSettings(), lambda address: False)
+    with pytest.raises(httpx.ConnectError, match=r"127\.0\.0\.1"):
+        await transport.transfer(Order("http", "127.0.0.1", 9, b"/", []))
+    await transport.aclose()
