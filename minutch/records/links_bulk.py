@@ -112,17 +112,18 @@ class InlinksSink:
                 self._write(links, sets.rows, sets.starts[first : first + _KEYS_AT_A_TIME + 1], state)
 
     def _write(self, links: LinkStrings, rows: Rows, starts: Offsets, state: int) -> None:
-        count = len(starts) - 1
+        count, size = len(starts) - 1, int(starts[-1] - starts[0])
         at, length = np.empty(count, np.int64), np.empty(count, np.int32)
-        keys = links.key._replace(views=np.empty((count, 4), np.int32))
-        urls, anchors, maps = links.from_url, links.anchor, links.metadata
-        views = (*links.key[:2], urls.views, anchors.views, maps.views)
-        measured = (length, keys.views)
-        total, longest = links_kernels.inlinks_sizes(starts, rows, links.present, *views, self._flag, *measured)
+        every = (links.key, links.from_url, links.anchor, links.metadata)
+        sizes = (count, size, size, size if len(links.metadata.views) else 0)
+        own = [strings._replace(views=np.zeros((n, 4), np.int32)) for strings, n in zip(every, sizes, strict=True)]
+        found: list[Any] = [length, *(strings.views for strings in own)]
+        columns: list[Any] = [links.present, *(strings.views for strings in every), self._flag, *found]
+        total, longest = links_kernels.take_links(starts, rows, *columns)
         room = total + longest + ZLIB_OVERHEAD * count
         if room > len(self._buffer):
             self._buffer = np.empty(room, np.uint8)
-        columns = [links.present, *urls[:2], *anchors[:2], *maps[:2], self._flag]
-        tools = [self._places, state, self._library.zlib_compress]
-        links_kernels.write_inlinks(self._buffer, at, length, starts, rows, *columns, *tools)
-        self._file.write(keys, self._buffer, at, length)
+        columns = [array for strings in own for array in strings[:2]]
+        columns += [self._flag, self._places, state, self._library.zlib_compress]
+        links_kernels.write_inlinks(self._buffer, at, length, starts, *columns)
+        self._file.write(own[0], self._buffer, at, length)

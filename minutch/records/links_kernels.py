@@ -169,42 +169,57 @@ def ask_for_string(views: Array, addresses: Array, row: Int) -> None:
     prefetch(at + 64)
 
 
+@inlined
+def take_view(views: Array, row: Int, taken: Array, at: Int) -> None:
+    """Copy a row's view to row `at` of `taken`."""
+    for k in range(4):
+        taken[at, k] = views[row, k]
+
+
 @kernel
-def inlinks_sizes(
+def take_links(
     starts: Array,
     rows: Array,
     present: Array,
     keys: Array,
-    key_addresses: Array,
     urls: Array,
     anchors: Array,
     maps: Array,
     flag: Bool,
     length: Array,
-    record_keys: Array,
+    own_keys: Array,
+    own_urls: Array,
+    own_anchors: Array,
+    own_maps: Array,
 ) -> tuple[Int, Int]:
-    """The length of the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1, and its key's view.
+    """Measure the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1, and gather its views.
 
-    Returns the sum and the longest. `present` tells the rows that are links, `maps` may be empty: no metadata.
+    Fills the lengths and, in the order of records and rows, the views of the records' keys and of their links' strings;
+    a URL of length -1 is no link. `present` tells the rows that are links, `maps` may be empty: no metadata.
+    Returns the sum of the lengths and the longest.
     """
     total, longest = np.int64(0), np.int64(0)
     for i in range(len(length)):
         size = np.int64(4)
-        first = np.int64(rows[starts[i]])
-        for k in range(4):
-            record_keys[i, k] = keys[first, k]
+        take_view(keys, np.int64(rows[starts[i]]), own_keys, i)
         for place in range(starts[i], starts[i + 1]):
-            far = np.int64(rows[min(place + 2 * AHEAD, len(rows) - 1)])
+            far = np.int64(rows[min(place + AHEAD, len(rows) - 1)])
             ask_for_view(keys, far)
             ask_for_view(urls, far)
             ask_for_view(anchors, far)
-            ask_for_string(keys, key_addresses, np.int64(rows[min(place + AHEAD, len(rows) - 1)]))
-            row = np.int64(rows[place])
-            if present[row]:
-                url, anchor = np.int64(urls[row, 0]), np.int64(anchors[row, 0])
-                size += vint_size(url) + url + vint_size(anchor) + anchor
-                if flag:
-                    size += 1 + (np.int64(maps[row, 0]) if len(maps) else 0)
+            row, at = np.int64(rows[place]), place - starts[0]
+            if not present[row]:
+                own_urls[at, 0] = -1
+                continue
+            take_view(urls, row, own_urls, at)
+            take_view(anchors, row, own_anchors, at)
+            url, anchor = np.int64(urls[row, 0]), np.int64(anchors[row, 0])
+            size += vint_size(url) + url + vint_size(anchor) + anchor
+            if flag:
+                size += 1
+                if len(maps):
+                    take_view(maps, row, own_maps, at)
+                    size += np.int64(maps[row, 0])
         length[i] = size
         total += size
         longest = max(longest, size)
@@ -226,8 +241,8 @@ def write_inlinks(
     at: Array,
     length: Array,
     starts: Array,
-    rows: Array,
-    present: Array,
+    keys: Array,
+    key_addresses: Array,
     urls: Array,
     url_addresses: Array,
     anchors: Array,
@@ -239,7 +254,7 @@ def write_inlinks(
     compressor: Int,
     function: Int,
 ) -> None:
-    """Write the Inlinks records that `inlinks_sizes` has measured (`length`), a zlib stream each, one after the other.
+    """Write the Inlinks records that `take_links` has prepared, each as a zlib stream, one after the other.
 
     A record with a single link holds next to no repetition: it is stored. Others are put together in the last bytes of
     `out`, as many as the longest takes. `at` and `length` get the places of the streams.
@@ -256,12 +271,12 @@ def write_inlinks(
         begin = end + BEFORE if is_stored else scratch
         p = begin + 4
         links = 0
-        for place in range(starts[i], starts[i + 1]):
-            near = np.int64(rows[min(place + AHEAD, len(rows) - 1)])
+        ask_for_string(keys, key_addresses, min(i + AHEAD, len(keys) - 1))
+        for row in range(starts[i] - starts[0], starts[i + 1] - starts[0]):
+            near = min(row + AHEAD, len(urls) - 1)
             ask_for_string(urls, url_addresses, near)
             ask_for_string(anchors, anchor_addresses, near)
-            row = np.int64(rows[place])
-            if not present[row]:
+            if urls[row, 0] < 0:
                 continue
             links += 1
             p = put_string(out, target, p, urls, url_addresses, row)
