@@ -24,19 +24,32 @@ BULK_KEYS = 50_000
 
 
 def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` in ascending order of key bytes; rows of one key keep their order."""
+    """`frame` in ascending order of key bytes; rows of one key keep their order.
+
+    Many keys that had to be sorted come in a buffer of their own, one after the other, so that later walks over them
+    read memory front to back.
+    """
     if len(frame) < BULK_KEYS and not kernels_loaded():
         return frame.sort("key", maintain_order=True)
     import numpy as np
 
     from minutch.formats import columns_kernels
-    from minutch.formats.columns_arrow import from_series
+    from minutch.formats.columns_arrow import MAX_BUFFER, from_series
+    from minutch.formats.columns_reading import string_column
+    from minutch.tables import sort_kernels
 
     frame = frame.rechunk()  # rows are gathered from one chunk several times faster than from many
     keys = from_series(frame["key"])
     if columns_kernels.out_of_order(keys.views, keys.addresses) < 0:
         return frame
-    return sorted_rows(frame, np.arange(len(frame), dtype=np.uint32))
+    rows = key_order(frame, np.arange(len(frame), dtype=np.uint32))
+    size = int(keys.views[:, 0].sum(dtype=np.int64))
+    if size > MAX_BUFFER:
+        return frame[pl.Series(rows)]
+    out, at, length = np.empty(size, np.uint8), np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
+    sort_kernels.pack(keys.views, keys.addresses, rows, out, at, length)
+    key = string_column("key", out, at, length)
+    return frame.drop("key")[pl.Series(rows)].insert_column(frame.columns.index("key"), key)
 
 
 def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
@@ -47,29 +60,6 @@ def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
     keys = from_series(frame["key"])
     sort_kernels.sort_order(keys.views, keys.addresses, rows)
     return rows
-
-
-def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
-    """The rows of `frame` (of one chunk) with these numbers, in ascending order of key, those of one key by number.
-
-    `rows` is sorted in place. The keys come in a buffer of their own, one after the other, so that later walks over
-    them read memory front to back.
-    """
-    import numpy as np
-
-    from minutch.formats.columns_arrow import MAX_BUFFER, from_series
-    from minutch.formats.columns_reading import string_column
-    from minutch.tables import sort_kernels
-
-    keys = from_series(frame["key"])
-    key_order(frame, rows)
-    size = int(keys.views[rows, 0].sum(dtype=np.int64))
-    if size > MAX_BUFFER:
-        return frame[pl.Series(rows)]
-    out, at, length = np.empty(size, np.uint8), np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
-    sort_kernels.pack(keys.views, keys.addresses, rows, out, at, length)
-    key = string_column("key", out, at, length)
-    return frame.drop("key")[pl.Series(rows)].insert_column(frame.columns.index("key"), key)
 
 
 def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:

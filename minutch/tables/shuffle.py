@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
-from minutch.formats.columns import kernels_loaded
-from minutch.tables.merge import BULK_KEYS, aligned, key_order, sort_by_key, sorted_rows
+from minutch.tables.merge import aligned, key_order, sort_by_key
 from minutch.tables.partition import partition_of
 
 if TYPE_CHECKING:
@@ -103,13 +102,11 @@ class Shuffle:
 
     def _take(self, part: int) -> pl.DataFrame:
         """The rows of a partition that are in memory, sorted."""
-        frame, numbers = self._together()
-        if numbers is None:
-            return sort_by_key(frame)
-        rows = (numbers == part).arg_true()
-        if len(rows) < BULK_KEYS and not kernels_loaded():
-            return sort_by_key(frame[rows])
-        return sorted_rows(frame, rows.to_numpy().astype("uint32"))
+        with self._lock:
+            held = list(zip(self._frames, self._numbers, strict=True))
+        if not held:
+            return pl.DataFrame(schema=self.schema)
+        return sort_by_key(pl.concat([frame if self.parts == 1 else frame.filter(n == part) for frame, n in held]))
 
     def _write_runs(self) -> None:
         if self._directory is None:
