@@ -39,7 +39,7 @@ from minutch.segment.store import (
 )
 from minutch.tables.database import part_name
 
-RUN: Final = 500_000
+RUN: Final = 50_000
 """Entries sorted in memory at a time."""
 _PLACE: Final = struct.Struct(">IQIQI")
 
