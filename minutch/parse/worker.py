@@ -20,6 +20,7 @@ import resource
 import signal
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -45,6 +46,10 @@ BATCH_ITEMS: Final = 256
 BATCH_BYTES: Final = 1 << 20
 GRACE: Final = 2.0
 """Seconds that a worker has to answer after its alarm."""
+START: Final = 120.0
+"""Seconds that a worker has to get to its first item: one that is no copy has to load everything."""
+NOT_BEGUN: Final = -1
+"""In place of the number of an item."""
 POLL: Final = 0.5
 """Seconds after which somebody who waits for a worker looks whether it is stuck."""
 _PR_SET_PDEATHSIG: Final = 1
@@ -110,15 +115,16 @@ class _Worker(Generic[R]):
         theirs.close()
 
     def send(self, batch: _Batch[R]) -> None:
-        self.batch, self.seen, self.since = batch, -1, time.monotonic()
-        self.at.value = 0
+        self.batch, self.seen, self.since = batch, NOT_BEGUN, time.monotonic()
+        self.at.value = NOT_BEGUN
         self.connection.send([item for item, result in zip(batch.items, batch.results, strict=True) if result is None])
 
     def is_stuck(self, timeout: float) -> bool:
         """Whether the worker has been at one item for longer than it may."""
         if self.at.value != self.seen:
             self.seen, self.since = self.at.value, time.monotonic()
-        return time.monotonic() - self.since > timeout + GRACE
+        allowed = START if self.at.value == NOT_BEGUN else timeout + GRACE
+        return time.monotonic() - self.since > allowed
 
     def stop(self) -> None:
         self.connection.close()
@@ -219,6 +225,8 @@ class WorkerPool(Generic[R]):
         self._busy: dict[Any, _Worker[R]] = {}
         self._lent: set[_Worker[R]] = set()
         self._lock = threading.Lock()
+        # Nobody may have closed the pool when the interpreter ends; its own way, SIGTERM, is lost on workers.
+        weakref.finalize(self, _end, self._idle, self._busy, self._lent)
 
     def __enter__(self) -> Self:
         return self
@@ -228,11 +236,7 @@ class WorkerPool(Generic[R]):
 
     def close(self) -> None:
         """End all workers."""
-        for worker in (*self._idle, *self._busy.values(), *self._lent):
-            worker.stop()
-        self._idle.clear()
-        self._busy.clear()
-        self._lent.clear()
+        _end(self._idle, self._busy, self._lent)
 
     def run(self, item: bytes) -> R:
         """The result for one item; several threads may call this at the same time."""
@@ -333,7 +337,7 @@ class WorkerPool(Generic[R]):
         except (EOFError, OSError):
             answers = None
         if answers is None:
-            culprit = missing[worker.at.value]
+            culprit = missing[max(worker.at.value, 0)]
             reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
             worker.stop()
             log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
@@ -341,6 +345,13 @@ class WorkerPool(Generic[R]):
             return
         for index, (result, reason) in zip(missing, answers, strict=True):
             batch.results[index] = self._task.fail(batch.items[index], reason) if reason else result
+
+
+def _end(idle: list[_Worker[R]], busy: dict[Any, _Worker[R]], lent: set[_Worker[R]]) -> None:
+    for worker in (*idle, *busy.values(), *lent):
+        worker.stop()
+    for workers in (idle, busy, lent):
+        workers.clear()
 
 
 def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:

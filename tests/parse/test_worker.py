@@ -6,14 +6,18 @@ import ctypes
 import faulthandler
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from pathlib import Path
 
 import pytest
 
 from minutch.parse.worker import BATCH_ITEMS, WorkerPool, pool_settings
+from tests.support.golden import PROJECT
 from tests.support.pages import configuration
 
 GENEROUS = 60.0
@@ -129,6 +133,25 @@ def test_items_are_taken_only_a_little_ahead(pool: WorkerPool[str]) -> None:
     results = pool.map(items())
     assert next(results) == "0"
     assert taken <= 20 * BATCH_ITEMS
+
+
+UNCLOSED = """
+from minutch.parse.worker import WorkerPool
+from tests.parse.test_worker import Upper
+if __name__ == "__main__":
+    pool = WorkerPool(Upper, workers=1, timeout=60, memory=0)
+    pool.warm_up()
+    print(pool.run(b"a"))
+    raise SystemExit(7)
+"""
+
+
+def test_a_pool_that_nobody_closes_does_not_keep_the_interpreter(tmp_path: Path) -> None:
+    (tmp_path / "unclosed.py").write_text(UNCLOSED)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    command = [sys.executable, str(tmp_path / "unclosed.py")]
+    found = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=GENEROUS)
+    assert (found.returncode, found.stdout) == (7, "A\n")
 
 
 def test_settings() -> None:
