@@ -22,6 +22,7 @@ from minutch.formats.columns import kernels_loaded
 from minutch.formats.javahash import text_hash
 from minutch.formats.javaio import encode_vlong
 from minutch.tables.hadooporder import map_order, merge_order
+from minutch.tables.parallel import for_each
 
 Ints = NDArray[np.int64]
 
@@ -40,26 +41,31 @@ def shuffle_order(keys: Ints, tasks: Sequence[int], parts: Ints, reducers: int, 
     Rows stand in the order of the map tasks, task after task; `tasks` has the number of rows of each. `keys` are what
     is sorted by, `parts` the reducer of each row, `sizes` the bytes of each record in a map task's output.
     """
-    outputs: list[list[Ints]] = [[] for _ in range(reducers)]
-    start = 0
-    for count in tasks:
-        rows = start + map_order(keys[start : start + count], parts[start : start + count])
-        bounds = np.searchsorted(parts[rows], np.arange(reducers + 1))
-        for reducer in range(reducers):
-            outputs[reducer].append(rows[bounds[reducer] : bounds[reducer + 1]])
-        start += count
-    return [_merged(keys, sizes, segments) for segments in outputs]
+    return [merged(keys, sizes, segments) for segments in map_outputs(keys, tasks, parts, reducers)]
 
 
-def _merged(keys: Ints, sizes: Ints, segments: list[Ints]) -> Ints:
+def map_outputs(keys: Ints, tasks: Sequence[int], parts: Ints, reducers: int) -> list[list[Ints]]:
+    """For each of `reducers` the rows that each map task has for it, sorted; see `shuffle_order`."""
+    ends = np.cumsum(tasks, dtype=np.int64)
+
+    def output(start: int, end: int) -> list[Ints]:
+        rows = start + map_order(keys[start:end], parts[start:end])
+        return np.split(rows, np.searchsorted(parts[rows], np.arange(1, reducers)))
+
+    outputs = for_each(lambda task: output(ends[task] - tasks[task], ends[task]), range(len(tasks)))
+    return [[shares[reducer] for shares in outputs] for reducer in range(reducers)]
+
+
+def merged(keys: Ints, sizes: Ints, segments: list[Ints], first: int | None = None) -> Ints:
+    """The order in which a reducer gets its `segments`, or the `first` rows of it; see `shuffle_order`."""
     present = [rows for rows in segments if len(rows)]
     if len(present) < 2:
-        return present[0] if present else np.empty(0, dtype=np.int64)
+        return present[0][:first] if present else np.empty(0, dtype=np.int64)
     lengths = [int(sizes[rows].sum()) + _END_OF_OUTPUT for rows in present]
-    order = merge_order([keys[rows] for rows in present], lengths)
+    order = merge_order([keys[rows[:first]] for rows in present], lengths, first)
     starts = np.cumsum([0, *map(len, present)])
-    merged: Ints = np.concatenate(present)[starts[order[:, 0]] + order[:, 1]]
-    return merged
+    found: Ints = np.concatenate(present)[starts[order[:, 0]] + order[:, 1]]
+    return found
 
 
 def selector_sizes(entries: pl.DataFrame) -> Ints:

@@ -1,8 +1,8 @@
 """The selection as a whole: what is due goes, best first, to the reducers, which deal out the places.
 
-Where there are up to `FOLLOWED` entries, the order of equal sort values is Hadoop's (`arrange.shuffle_order`), so that
-the same entries get the last places as with Nutch. Beyond that it is the order of the CrawlDb's parts, and only as many
-entries are looked at as there are places.
+The order of equal sort values is Hadoop's (`arrange.shuffle_order`), so that the same entries get the last places as
+with Nutch. Only where several reducers share more than `FOLLOWED` entries it is the order of the CrawlDb's parts: for
+Hadoop's, the reducer of each entry would have to be known, not only of those that have a chance of a place.
 Matched: org.apache.nutch.crawl.Generator, Selector and SelectorReducer.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from minutch.conf import Configuration
 from minutch.crawldb.filtering import decode_keys
-from minutch.fetchlist.arrange import selector_sizes, shuffle_order
+from minutch.fetchlist.arrange import map_outputs, merged, selector_sizes
 from minutch.fetchlist.hosts import domains_of, hosts_of
 from minutch.fetchlist.partitioner import Resolve, UrlPartitioner
 from minutch.fetchlist.select import MALFORMED, OVER_LIMIT, Quota, sort_keys
@@ -53,16 +53,12 @@ class Selection:
     def choose(self, found: Sequence[pl.DataFrame], counters: Counters) -> list[pl.DataFrame]:
         """The chosen entries of each reducer, in its order, with their `segment`; `counters` tells of all others.
 
-        `found` has the entries that are due of each part of the CrawlDb, with the column `sort`.
+        `found` has the entries that each map task found due, with the column `sort`.
         """
         entries = Candidates(found)
         quotas = [Quota(self._limit, self._segments, self._max_count) for _ in range(self._reducers)]
         chosen: list[list[pl.DataFrame]] = [[] for _ in quotas]
-        for reducer, block in self._order(entries):
-            if quotas[reducer].is_full:
-                if all(quota.is_full for quota in quotas):
-                    break
-                continue
+        for reducer, block in self._order(entries, quotas):
             segments = pl.Series("segment", quotas[reducer].deal(self._owners(decode_keys(block["key"]))))
             chosen[reducer].append(block.with_columns(segments).filter(segments > 0))
         for quota in quotas:
@@ -78,29 +74,43 @@ class Selection:
     def _partitioner(self) -> UrlPartitioner:
         return UrlPartitioner(self._conf, self._resolve)
 
+    def _places(self, total: int) -> int:
+        """The places of a reducer, at most `total`."""
+        return min(self._limit * self._segments, total) if self._limit >= 0 else total
+
     @property
     def _has_host_limit(self) -> bool:
         return self._max_count > 0
 
-    def _order(self, entries: Candidates) -> Iterator[tuple[int, pl.DataFrame]]:
-        """The entries in blocks, best first for each reducer."""
-        if len(entries) > FOLLOWED:
-            yield from self._quick_order(entries)
+    def _order(self, entries: Candidates, quotas: Sequence[Quota]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """The entries in blocks, best first for each reducer, until its quota is full."""
+        if self._reducers > 1 and len(entries) > FOLLOWED:
+            yield from self._quick_order(entries, quotas)
             return
         parts, sizes = self._parts(entries.urls, len(entries)), entries.sizes
-        for reducer, rows in enumerate(shuffle_order(entries.keys, entries.tasks, parts, self._reducers, sizes)):
-            for start in range(0, len(rows), _BLOCK):
-                yield reducer, entries.take(rows[start : start + _BLOCK])
+        outputs = map_outputs(entries.keys, entries.tasks, parts, self._reducers)
+        for reducer, segments in enumerate(outputs):
+            done = 0
+            for first in (self._places(len(entries)) + _BLOCK, len(entries)):
+                if done == sum(map(len, segments)) or quotas[reducer].is_full:
+                    break
+                rows = merged(entries.keys, sizes, segments, first)[done:]
+                done += len(rows)
+                for block in entries.take(rows).iter_slices(_BLOCK):
+                    if not quotas[reducer].is_full:
+                        yield reducer, block
 
-    def _quick_order(self, entries: Candidates) -> Iterator[tuple[int, pl.DataFrame]]:
-        places = min(self._limit * self._reducers * self._segments, len(entries))
-        for rows in best_first(entries.keys, places + max(places // 10, _BLOCK)):  # reducers' shares differ a little
+    def _quick_order(self, entries: Candidates, quotas: Sequence[Quota]) -> Iterator[tuple[int, pl.DataFrame]]:
+        likely = self._places(len(entries)) * self._reducers
+        for rows in best_first(entries.keys, likely + max(likely // 10, _BLOCK)):  # reducers' shares differ a little
             stretch = entries.take(rows)
             parts = self._parts(stretch["key"], len(entries))
-            for start in range(0, len(rows), _BLOCK):
-                block, own = stretch[start : start + _BLOCK], parts[start : start + _BLOCK]
-                for reducer in range(self._reducers):
-                    yield reducer, block.filter(own == reducer)
+            for block in stretch.with_columns(pl.Series("part", parts)).iter_slices(_BLOCK):
+                for reducer, quota in enumerate(quotas):
+                    if not quota.is_full:
+                        yield reducer, block.filter(pl.col("part") == reducer).drop("part")
+            if all(quota.is_full for quota in quotas):
+                return
 
     def _parts(self, urls: pl.Series, total: int) -> Ints:
         """The reducer of each of `urls`, of `total` entries. It matters only where places are limited."""

@@ -43,13 +43,15 @@ def map_order(keys: Ints, partitions: Ints | None = None) -> Ints:
     return order
 
 
-def merge_order(segments: Sequence[Ints], sizes: Sequence[int]) -> Ints:
+def merge_order(segments: Sequence[Ints], sizes: Sequence[int], first: int | None = None) -> Ints:
     """The order in which a reduce task reads its sorted `segments` of keys: an array of (segment, index) rows.
 
-    `sizes` are the segments' lengths in bytes: Hadoop puts them into the heap from the smallest to the largest.
+    `sizes` are the segments' lengths in bytes: Hadoop puts them into the heap from the smallest to the largest. Only
+    the `first` rows, if that is given.
     """
     present = sorted((i for i in range(len(segments)) if len(segments[i])), key=lambda i: sizes[i])
     total = sum(len(segments[i]) for i in present)
+    total = total if first is None else min(first, total)
     result = np.empty((total, 2), dtype=np.int64)
     if len(present) == 1:
         result[:, 0] = present[0]
@@ -68,7 +70,7 @@ def merge_order(segments: Sequence[Ints], sizes: Sequence[int]) -> Ints:
 
 def _merge_into(keys: Ints, starts: Ints, ends: Ints, merged: Ints) -> None:
     if len(keys) < COMPILED_FROM:
-        merged_list = [0] * len(keys)
+        merged_list = [0] * len(merged)
         _heap_merge(keys.tolist(), starts.tolist(), ends.tolist(), merged_list, [0] * (len(starts) + 1))
         merged[:] = merged_list
     else:
@@ -142,7 +144,7 @@ def _quicksort(keys: Any, order: Any, n: int) -> None:
 
 
 def _heap_merge(keys: Any, heads: Any, ends: Any, merged: Any, heap: Any) -> None:
-    """Merge the sorted stretches of `keys` from `heads` to `ends`; `merged` gets the positions, in order.
+    """Merge the sorted stretches of `keys` from `heads` to `ends`; `merged` gets the first positions, in order.
 
     `heap` (one longer than there are stretches) is Hadoop's PriorityQueue, whose first element is at 1.
     """
@@ -154,7 +156,7 @@ def _heap_merge(keys: Any, heads: Any, ends: Any, merged: Any, heap: Any) -> Non
             heap[i] = heap[parent]
             i, parent = parent, parent >> 1
         heap[i] = stretch
-    for count in range(len(keys)):
+    for count in range(len(merged)):
         merged[count] = heads[heap[1]]
         heads[heap[1]] += 1
         if heads[heap[1]] == ends[heap[1]]:

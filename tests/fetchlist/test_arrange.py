@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.fetchlist import arrange
-from minutch.fetchlist.arrange import inverse_sizes, selector_sizes, shuffle_order, url_hashes
+from minutch.fetchlist.arrange import inverse_sizes, map_outputs, merged, selector_sizes, shuffle_order, url_hashes
 from minutch.fetchlist.fetchlists import stamp
 from minutch.formats.javaio import DataOutput
 from minutch.formats.writables import FloatWritable, MapWritable, Text
@@ -82,3 +82,13 @@ def test_outputs_of_several_tasks_are_merged() -> None:
 
 def test_nothing() -> None:
     assert [rows.tolist() for rows in shuffle_order(ints(), [0], ints(), 1, ints())] == [[]]
+
+
+@given(st.lists(st.lists(st.integers(0, 5), max_size=40), min_size=1, max_size=6), st.integers(0, 200))
+def test_the_first_rows_come_out_the_same_alone(tasks: list[list[int]], first: int) -> None:
+    keys = np.array([key for task in tasks for key in task], dtype=np.int64)
+    sizes = np.arange(1, len(keys) + 1)
+    (segments,) = map_outputs(keys, list(map(len, tasks)), np.zeros(len(keys), np.int64), 1)
+    whole = merged(keys, sizes, segments)
+    assert sorted(whole.tolist()) == list(range(len(keys)))
+    assert merged(keys, sizes, segments, first).tolist() == whole[:first].tolist()

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from itertools import chain
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
@@ -158,6 +162,27 @@ def test_many_entries_are_not_all_looked_at(tmp_path: Path, monkeypatch: pytest.
     scores = [sorted(pages[url].score for url in part) for part in lists(tmp_path / "segments")]
     assert len(scores[0]) == 60
     assert scores[0] == scores[1]  # only which of equal ones may differ
+
+
+def test_one_reducer_always_follows_hadoops_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {f"http://h{i % 7}/{i}": page(score=float(i % 5)) for i in range(400)}
+    database(tmp_path / "db", pages)
+    assert run(tmp_path, "-topN", "60") == 0
+    monkeypatch.setattr(selection, "FOLLOWED", 10)
+    monkeypatch.setattr(selection, "_BLOCK", 7)
+    assert run(tmp_path, "-topN", "60") == 0
+    first, second = lists(tmp_path / "segments")
+    assert first == second
+
+
+@given(st.lists(st.integers(0, 4), max_size=6), st.randoms(use_true_random=False))
+def test_entries_are_taken_from_the_tables_of_several_tasks(sizes: list[int], random: Random) -> None:
+    tables = [pl.DataFrame({"n": np.arange(10 * task, 10 * task + size)}) for task, size in enumerate([1, *sizes])]
+    entries = selection.Candidates(tables)
+    numbers = [n for table in tables for n in table["n"]]
+    rows = [random.randrange(len(entries)) for _ in range(9)]
+    assert len(entries) == len(numbers)
+    assert entries.take(np.array(rows)).rows() == [(numbers[row],) for row in rows]
 
 
 def test_stretches_cover_all_rows_in_order() -> None:
