@@ -8,6 +8,7 @@ Every module logs through `logging.getLogger(__name__)`; only the CLI calls `con
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import TextIO
 
@@ -17,11 +18,14 @@ FORMAT = "%(asctime)s %(levelname)-5s %(where)s: %(message)s"
 _QUIET = ("httpx", "httpcore", "numba", "pypdf", "tldextract", "filelock", "asyncio", "chardet")
 
 
+_PACKAGE = re.compile(r"^minutch(?:_plugins_\w+?)?\.")
+
+
 class _Formatter(logging.Formatter):
-    """Names modules without the package: `minutch.crawldb.inject` → `crawldb.inject`."""
+    """Names modules without the package: `minutch.crawldb.inject` → `crawldb.inject`; a plugin's likewise."""
 
     def format(self, record: logging.LogRecord) -> str:
-        record.where = record.name.removeprefix("minutch.")
+        record.where = _PACKAGE.sub("", record.name)
         return super().format(record)
 
 

@@ -50,8 +50,10 @@ def test_only_what_is_live(tmp_path: Path) -> None:
     logging.getLogger("minutch.progress").info("half")
     logging.getLogger("minutch.crawldb.inject").info("hidden")
     logging.getLogger("minutch.crawldb.inject").warning("odd")
+    logging.getLogger("minutch_plugins_0a1b2c3d.lib_http.names").warning("odd, too")
     assert [line.partition(",")[2][4:] for line in stream.getvalue().splitlines()] == [
         "INFO  progress: half",
         "WARNING crawldb.inject: odd",
+        "WARNING lib_http.names: odd, too",
     ]
     assert "hidden" in (tmp_path / "hadoop.log").read_text()
