@@ -33,6 +33,7 @@ from .exchange import Order, Reply
 from .failures import ForbiddenAddress, TlsFailure, TooLarge, UnknownHost, connect_error
 from .names import Names
 
+MAX_PORT: Final = 65_535
 SWEEP: Final = 0.25
 """Seconds between two looks for transfers that have stalled."""
 _ABORTED: Final = 23
@@ -244,7 +245,7 @@ def _prepare(slot: CurlSlot, order: Order, addresses: list[str]) -> None:
     authority = f"[{order.host}]{port}" if ":" in order.host else order.host + port
     slot.reset(order.limit)
     slot.set(pycurl.URL, f"{order.scheme}://{authority}/")
-    if addresses:  # each time anew: libcurl forgets them after the transfer
+    if addresses and (order.port or 0) <= MAX_PORT:  # each time anew: libcurl forgets them after the transfer
         slot.handle.setopt(pycurl.RESOLVE, [_pin(order, addresses)])
     slot.direct = not order.proxy
     slot.set(pycurl.PROXY, order.proxy)

@@ -210,6 +210,18 @@ async def test_the_guard_judges_the_address_and_not_the_name(dns: NameServer, tr
         await protocol.close()
 
 
+@pytest.mark.parametrize("host", ["a..b", "-", "x" * 300, "*.com", ".", "a,b", "ex%61mple.test", "localhost:99999"])
+async def test_a_host_that_can_not_be_is_a_failed_fetch(dns: NameServer, host: str) -> None:
+    protocol = Http(over(dns), {})
+    try:
+        protocol.look_ahead(f"http://{host}/")
+        output = await protocol.get_protocol_output(f"http://{host}/", CrawlDatum())
+    finally:
+        await protocol.close()
+    assert output.content is None and str(output.status).startswith("exception(16)")
+    assert "RESOLVE" not in str(output.status)
+
+
 async def test_an_answer_that_changes_leads_nowhere_else_while_it_holds(
     server: MisbehavingServer, dns: NameServer
 ) -> None:
