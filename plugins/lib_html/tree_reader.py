@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -39,11 +40,12 @@ def tree_reader(rules: Rules) -> TreeReader | None:
 
 
 class TreeReader:
-    """Reads pages by the kernel, one after the other."""
+    """Reads pages by the kernel, which leaves other threads to run: those with pages of their own have to wait."""
 
     def __init__(self, rules: Rules, numbers: Mapping[str, int]) -> None:
         self._elements = _element_tables(rules)
         self._attributes = _attribute_tables(numbers)
+        self._lock = Lock()
         self._found = np.zeros(kernels.SIDE_SIZE + 1, np.int64)
         self._make_room(_ROOM)
 
@@ -69,11 +71,12 @@ class TreeReader:
         if rewritten:
             kinds = kinds & ~(kernels.REWRITE | kernels.REWRITE_FILLED)
         tables = (root.mem_id, kinds, *elements, *self._attributes)
-        while (end := kernels.walk(*(*tables, *self._room, self._found, marked))) == kernels.FULL:
-            self._make_room(2 * self._size)
-        page = self._page() if end == kernels.DONE else None
-        if self._size > _MOST_KEPT:
-            self._make_room(_ROOM)
+        with self._lock:
+            while (end := kernels.walk(*(*tables, *self._room, self._found, marked))) == kernels.FULL:
+                self._make_room(2 * self._size)
+            page = self._page() if end == kernels.DONE else None
+            if self._size > _MOST_KEPT:
+                self._make_room(_ROOM)
         return page
 
     def _page(self) -> Page:

@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -203,6 +204,14 @@ def test_the_plugin_as_the_repository_loads_it_has_compiled_kernels_of_its_own()
     [parse] = parser.get_parse(content("<a href=x>y</a>")).values()
     assert isinstance(parse.data.outlinks, OutlinkRun)
     assert parse.data.outlinks == [Outlink("http://example.org/dir/x", "y")]
+
+
+def test_threads_have_pages_of_their_own() -> None:
+    pages = [b"<a href=%d>" % number + b"word%d " % number * 3000 for number in range(40)]
+    expected = [EXTRACTORS[0].read_slowly(page)[1] for page in pages]
+    with ThreadPoolExecutor(4) as pool:
+        found = [page for _, page in pool.map(lambda page: EXTRACTORS[0].read_quickly(READERS[0], page), pages)]
+    assert [replace(page, links=list(page.links)) for page in found] == expected
 
 
 def test_few_pages_load_no_compiler() -> None:
