@@ -87,10 +87,16 @@ class Resolver:
             up, rest = rest.startswith(".."), rest.partition("/")[2]
             end = directory.rfind("/", len(self._root), -1) + 1 if up else len(directory)
             if not end:
-                return self.resolve_slowly(target)
+                return self._climb_above(directory, f"../{rest}") or self.resolve_slowly(target)
             directory = directory[:end]
         plain = rest != target and (not rest or rest[0] in "?#" or _RELATIVE(rest) is not None)
         return directory + rest if plain else self.resolve_slowly(target)
+
+    @staticmethod
+    def _climb_above(root: str, rest: str) -> str | None:
+        """The same where only one `../` or two would climb above the root: these stay."""
+        plain = rest[3:].removeprefix("../")
+        return root + rest if _RELATIVE(plain) is not None else None
 
     def resolve_slowly(self, target: str) -> str:
         """The same answer by the full rules alone."""

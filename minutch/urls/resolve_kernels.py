@@ -87,6 +87,15 @@ def _climbs(data: Array, at: Int, end: Int) -> Bool:
     return at + 3 <= end and data[at] == _DOT and data[at + 1] == _DOT and data[at + 2] == _SLASH
 
 
+@inlined
+def _above(data: Array, at: Int, end: Int, start: Int, top: Int) -> tuple[Int, Int, Int]:
+    """`_way` for a target of which one `../` or two would climb above the root: these stay."""
+    rest = at + 3
+    if _climbs(data, rest, end):
+        rest += 3
+    return start, top if _is_plain_relative(data, rest, end) else -1, at
+
+
 @kernel
 def _way(data: Array, at: Int, end: Int, prefixes: Array, bounds: Array) -> tuple[Int, Int, Int]:
     """What stands before a target: start and end in `prefixes`, and where the rest of the target starts.
@@ -125,7 +134,7 @@ def _way(data: Array, at: Int, end: Int, prefixes: Array, bounds: Array) -> tupl
         while stop > top and prefixes[stop - 1] != _SLASH:
             stop -= 1
         if stop < top:
-            return 0, -1, at
+            return _above(data, at, end, start, top)
         at += 3
     plain = at == end or data[at] in (_MARK, _HASH) or _is_plain_relative(data, at, end)
     return start, stop if plain and at > begin else -1, at

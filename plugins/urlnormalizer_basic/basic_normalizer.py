@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _BLANK = "".join(map(chr, range(0x21)))
 _HIERARCHICAL = frozenset({"http", "https", "ftp"})
 _CROWDED_PATH = re.compile(r"/[./]|\./")
+_DOTTED_PATH = re.compile(r"/\.|\./")
+_SLASHES = re.compile("/{2,}")
 
 # A URL that is normal already, but for a fragment: a plain host without port, and only escapes that have to be there.
 _HOST = r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*"
@@ -64,7 +66,19 @@ class BasicURLNormalizer(URLNormalizer):
 
     def normalize(self, url: str, scope: str) -> str | None:
         plain = url.partition("#")[0]
-        return plain if self._is_normal(plain) else self.rewrite(url)
+        return plain if self._is_normal(plain) else self._squeezed(plain) or self.rewrite(url)
+
+    def _squeezed(self, url: str) -> str | None:
+        """The normal form of a URL that is normal but for empty segments or a climb above the root; else None."""
+        shape = None if "%" in url or (self.to_unicode and "xn--" in url) else _SHAPE.fullmatch(url)
+        if shape is None:
+            return None
+        path = shape[1]
+        while path.startswith("/../"):
+            path = path[3:]
+        if _DOTTED_PATH.search(path) is not None:
+            return None
+        return f"{url[: shape.start(1)]}{_SLASHES.sub('/', path)}{url[shape.end(1) :]}"
 
     def _is_normal(self, url: str) -> bool:
         """Whether `rewrite` would leave the URL alone, where that can be seen at once."""
@@ -84,7 +98,7 @@ class BasicURLNormalizer(URLNormalizer):
         if cut.any():
             cut = cut.fill_null(False)
             urls = patch(urls, cut, urls.filter(cut).str.extract(_FRAGMENT, 1))
-        return rewrite(urls, ~normal, self.rewrite)
+        return rewrite(urls, ~normal, lambda url: self.normalize(url, scope))
 
     def rewrite(self, url: str) -> str:
         """The normal form, with no short cut."""

@@ -91,7 +91,10 @@ def test_columns_are_rows_with_rules(plugin: str, some: list[str]) -> None:
     normalized(url_normalizer(f"urlnormalizer-{plugin}", **named), [*some, "http://example.org/x/", "http://a/b/"])
 
 
-@given(urls | st.tuples(plain_urls, odd_text).map("#".join))
+CROWDED = st.lists(st.sampled_from(["/", "..", ".", "a", "b.c", "?", "#", "x/y"]), max_size=9).map("".join)
+
+
+@given(urls | st.tuples(plain_urls, odd_text).map("#".join) | CROWDED.map("http://a.org/".__add__))
 @settings(max_examples=200)
 def test_short_cuts_give_what_the_long_way_gives(url: str) -> None:
     basic = url_normalizer("urlnormalizer-basic")
