@@ -1,0 +1,54 @@
+"""Files written in bulk go to the disk while they are written, and are the same where the system can't do that."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from minutch.formats import columns_writing
+from minutch.formats.checksum import verify_file
+from minutch.formats.columns_arrow import from_series
+from minutch.formats.columns_native import libdeflate
+from minutch.formats.columns_writing import BulkSequenceWriter
+from tests.support.tables import SYNC, read_records
+
+SIZE, COUNT = 3000, 3000
+
+
+def write(path: Path) -> list[bytes]:
+    """A file of more than two buffers; returns its keys."""
+    keys = [b"http://www.example.org/%06d" % i for i in range(COUNT)]
+    library = libdeflate()
+    assert library is not None
+    writer = BulkSequenceWriter(path, "org.apache.hadoop.io.BytesWritable", library, sync=SYNC)
+    values = np.resize(np.arange(251, dtype=np.uint8), SIZE * COUNT)
+    at = np.arange(0, len(values), SIZE)
+    writer.write(from_series(pl.Series(keys, dtype=pl.Binary)), values, at, np.full(COUNT, SIZE, np.int32))
+    writer.close()
+    return keys
+
+
+def test_every_byte_is_handed_to_the_disk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def record(descriptor: int, start: int, size: int, flags: int) -> int:
+        asked.append((start, start + size))
+        return 0
+
+    monkeypatch.setattr(columns_writing, "_sync_file_range", lambda: record)
+    write(tmp_path / "file")
+    assert len(asked) > 2 and asked[0][0] == 0 and asked[-1][1] == (tmp_path / "file").stat().st_size
+    assert all(before[1] == after[0] for before, after in pairwise(asked))
+
+
+def test_without_that_system_call_the_file_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = write(tmp_path / "first")
+    monkeypatch.setattr(columns_writing, "_sync_file_range", lambda: None)
+    write(tmp_path / "second")
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+    assert [key for key, _ in read_records(tmp_path / "first")] == keys
+    verify_file(tmp_path / "first")
