@@ -77,6 +77,7 @@ def run_minutch(job: Job, work: Workspace) -> Cost:
     words = [sys.executable, "-m", "minutch", job.command]
     words += [f"-D{name}={value}" for name, value in PROPERTIES.items()]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled modules are kept, as where minutch is installed
     return run([*words, *job.arguments(work)], cwd=work.run, env=environment)
 
 
