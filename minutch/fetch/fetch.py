@@ -208,8 +208,8 @@ def _signals(job: _Job, stop: Callable[[], None], kill: Callable[[], None]) -> I
         seen += 1
         if seen == 1:
             job.interrupted = True
-            log.warning(FINISHING)
             stop()
+            log.warning(FINISHING)  # who reads this may count on it
         else:
             kill()
             raise Interrupted(STOPPED)
