@@ -60,11 +60,12 @@ class MimeUtil:
         self._magic = conf.get_boolean("mime.type.magic", True)
         self.registry = _registry(*_rule_file(conf))
         self._from_url = lru_cache(maxsize=4096)(self._type_of_url)
+        self._of_header = lru_cache(maxsize=4096)(lambda header: self.registry.canonical(clean_type(header)))
+        self._is_special_case = lru_cache(maxsize=4096)(self.registry.is_special_case)
 
     def resolve(self, header: str | None, url: str, data: bytes) -> str:
         """The type of a page from its Content-Type header, URL and content (autoResolveContentType)."""
-        cleaned = None if header is None else clean_type(header)
-        declared = None if cleaned is None else self.registry.canonical(cleaned)
+        declared = None if header is None else self._of_header(header)
         result = declared if declared and declared != OCTET_STREAM else self.by_url(url)
         if not self._magic:
             return result
@@ -95,7 +96,7 @@ class MimeUtil:
     def _apply(self, types: list[str], hint: str) -> list[str]:
         """The hint alone if it is one of the types or a special case of one."""
         for name in types:
-            if hint == name or self.registry.is_special_case(hint, name):
+            if hint == name or self._is_special_case(hint, name):
                 return [hint]
         return types
 
