@@ -131,15 +131,20 @@ def growth(results: list[Result]) -> list[str]:
     sizes = sorted({r.urls for r in results})
     if len(sizes) == 1:
         return []
-    lines = ["", "| job, µs per record | " + " | ".join(f"{size / 1e6:g} M" for size in sizes) + " | growth |"]
-    lines.append("|---|" + "--:|" * (len(sizes) + 1))
+    lines = ["", "| job, µs per record | " + " | ".join(f"{size / 1e6:g} M" for size in sizes) + " | growth | of CPU |"]
+    lines.append("|---|" + "--:|" * (len(sizes) + 2))
     cost = {(r.job, r.urls): r.seconds / r.records * 1e6 for r in results}
+    cpu = {(r.job, r.urls): r.cpu_seconds / r.records for r in results}
     for name in dict.fromkeys(r.job for r in results):
         row = [cost.get((name, size)) for size in sizes]
-        first, last = row[0], row[-1]
-        change = f"{100 * (last / first - 1):+.0f} %" if first and last else "–"
-        lines.append(f"| {name} | " + " | ".join("–" if c is None else f"{c:.2f}" for c in row) + f" | {change} |")
+        shown = ["–" if value is None else f"{value:.2f}" for value in row]
+        shown += [_change(of.get((name, sizes[0])), of.get((name, sizes[-1]))) for of in (cost, cpu)]
+        lines.append(f"| {name} | " + " | ".join(shown) + " |")
     return lines
+
+
+def _change(first: float | None, last: float | None) -> str:
+    return f"{100 * (last / first - 1):+.0f} %" if first and last else "–"
 
 
 def machine() -> dict[str, str]:
