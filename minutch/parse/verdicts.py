@@ -1,7 +1,8 @@
 """What becomes of the links of many pages at once: a table of verdicts that remembers, asked and filled by kernels.
 
 Only links that no page had before reach normalizers and filters, as one column. A property test holds this together
-with `outlinks.OutlinkRules.accept`, the rules for single links.
+with `outlinks.OutlinkRules.accept`, the rules for single links. Polars is loaded when a column is to be judged, not
+before: a process that was copied while Polars has threads is not safe.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from minutch.formats.columns_arrow import from_series, to_series
 from minutch.formats.javaio import decode_text, encode_text
 from minutch.parse.outlink_kernels import keep_links, settle, view_urls
 from minutch.records.outlinkrun import OutlinkRun
@@ -82,6 +82,8 @@ class VerdictTable:
 
     def _settle(self, first: int) -> None:
         """Find the verdicts on the URLs from number `first` on."""
+        from minutch.formats.columns_arrow import from_series
+
         judged = self._judged(first)
         strings = from_series(judged)
         self._grow(int(strings.views[:, 0].sum(dtype=np.int64)))
@@ -91,6 +93,8 @@ class VerdictTable:
     def _judged(self, first: int) -> pl.Series:
         """What the URLs from number `first` on are stored as, a Binary column, null for those that are not."""
         import polars as pl
+
+        from minutch.formats.columns_arrow import to_series
 
         count = int(self._state[0]) - first
         if count < _WORTH_A_COLUMN:

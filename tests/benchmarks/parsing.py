@@ -1,6 +1,6 @@
 """How many pages `minutch parse` does in a second of CPU, beside a bare loop that only takes title, text and links.
 
-    python -m tests.benchmarks.parsing [--pages DIR] [--count 4000] [--rounds 3]
+    python -m tests.benchmarks.parsing [--pages DIR] [--count 20000] [--rounds 3]
 
 Both see the same pages in the same run, one after the other in each round, each in a process of its own whose CPU time
 (with that of its workers) is taken. The bare loop has the pages decompressed in memory and keeps nothing; the job reads
@@ -91,7 +91,7 @@ def measure(folder: Path, pages: list[bytes], count: int, rounds: int) -> tuple[
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--pages", type=Path, help="folder with HTML files")
-    options.add_argument("--count", type=int, default=4000)
+    options.add_argument("--count", type=int, default=20_000)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
     given = options.parse_args()
