@@ -87,12 +87,17 @@ class BulkFile:
         return known and self.size > self._start and (self.size >= WORTH_IT[self.compression] or kernels_loaded())
 
     def spans(self) -> list[Span]:
-        """The file cut into spans, at least one. A file without markers (version 1) is one span."""
+        """The file cut into spans, at least one, as Hadoop's FileInputFormat splits it.
+
+        A rest of up to a tenth of a span goes with the last one. A file without markers (version 1) is one span.
+        """
         cuts = [self._start]
         if self.sync and self.size > self._span_size:
             marker = SYNC_ESCAPE + self.sync
             with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 for goal in range(self._span_size, self.size, self._span_size):
+                    if self.size - goal <= self._span_size / 10:
+                        break
                     if goal <= cuts[-1]:
                         continue
                     found = data.find(marker, goal)

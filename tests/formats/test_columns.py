@@ -53,6 +53,14 @@ def test_spans_cover_every_record_once(file: tuple[Path, Records]) -> None:
     assert bulk_records(bulk) == records
 
 
+def test_a_short_rest_goes_with_the_last_span(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_records(path, some_records(Random(5), 30_000), "NONE")
+    size = path.stat().st_size
+    for share, count in ((1.05, 1), (1.2, 2), (2.05, 2), (2.2, 3)):
+        assert len(BulkFile(path, span_size=int(size / share)).spans()) == count
+
+
 def test_spans_are_read_alike_record_by_record(file: tuple[Path, Records]) -> None:
     path, records = file
     bulk = BulkFile(path, span_size=150_000)
