@@ -30,7 +30,7 @@ from minutch.formats.columns_native import (
 
 ENTRY = 24
 _PLACE, _ROW, _SIZE = 8, 16, 20  # offsets in an entry
-_SPREAD_FROM = 2048  # entries from which a range is spread over buckets
+_SPREAD_FROM = 256  # entries from which a range is spread over buckets
 _INSERTION_TO = 16  # entries up to which a range is sorted by insertion
 _COMPARE_TO = 8  # entries up to which strings are compared whole
 _AHEAD = 12  # rows whose strings are on their way to the cache
