@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 import weakref
@@ -96,8 +97,9 @@ class _Worker(Generic[R]):
     """One process, and the batch that it has in hand."""
 
     def __init__(self, task: Task[R], make_task: Callable[[], Task[R]], timeout: float, memory: int) -> None:
-        # A copy of this process is made in a moment and has the task, but it is safe with one thread only.
-        forks = threading.active_count() == 1
+        # A copy of this process is made in a moment and has the task, but it is safe with one thread only: in a copy of
+        # a process that has worked with Polars, Polars waits for ever for threads that are not there.
+        forks = threading.active_count() == 1 and "polars" not in sys.modules
         context: Any = multiprocessing.get_context("fork" if forks else "spawn")
         self.connection, theirs = context.Pipe()
         self.at: Any = RawValue("q", 0)

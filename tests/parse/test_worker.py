@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from minutch.parse.worker import BATCH_ITEMS, WorkerPool, pool_settings
@@ -51,6 +52,15 @@ class Upper:
         return f"{item.decode()}: {reason}"
 
 
+@dataclass
+class Sorts(Upper):
+    """Works with columns."""
+
+    def finish(self, results: list[str]) -> list[str]:
+        table = pl.DataFrame({"a": results}).lazy().select(pl.col("a").sort().str.to_uppercase()).collect()
+        return table["a"].to_list()
+
+
 @pytest.fixture
 def pool() -> Iterator[WorkerPool[str]]:
     with WorkerPool(Upper, workers=2, timeout=1, memory=64 << 20) as made:
@@ -60,6 +70,12 @@ def pool() -> Iterator[WorkerPool[str]]:
 def test_results_come_in_the_order_of_the_items(pool: WorkerPool[str]) -> None:
     items = [f"item {number}".encode() for number in range(5 * BATCH_ITEMS + 3)]
     assert list(pool.map(items)) == [item.decode().upper() for item in items]
+
+
+def test_columns_in_a_worker_of_a_process_that_works_with_columns() -> None:
+    assert Sorts().finish(["b", "a"]) == ["A", "B"]
+    with WorkerPool(Sorts, workers=1, timeout=20, memory=1 << 30) as sorting:
+        assert list(sorting.map([b"b", b"a"])) == ["A", "B"]
 
 
 def test_no_items(pool: WorkerPool[str]) -> None:
