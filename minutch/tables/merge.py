@@ -23,33 +23,49 @@ BULK_KEYS = 50_000
 """Keys from which loading the kernels takes less time than Polars' sort."""
 
 
-def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` in ascending order of key bytes; rows of one key keep their order.
+def is_bulk(frame: pl.DataFrame) -> bool:
+    """Whether kernels are worth using on `frame`."""
+    return len(frame) >= BULK_KEYS or kernels_loaded()
 
-    Many keys that had to be sorted come in a buffer of their own, one after the other, so that later walks over them
-    read memory front to back.
-    """
-    if len(frame) < BULK_KEYS and not kernels_loaded():
+
+def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` in ascending order of key bytes; rows of one key keep their order."""
+    if not is_bulk(frame):
         return frame.sort("key", maintain_order=True)
     import numpy as np
 
     from minutch.formats import columns_kernels
-    from minutch.formats.columns_arrow import MAX_BUFFER, from_series
-    from minutch.formats.columns_reading import string_column
-    from minutch.tables import sort_kernels
+    from minutch.formats.columns_arrow import from_series
 
     frame = frame.rechunk()  # rows are gathered from one chunk several times faster than from many
     keys = from_series(frame["key"])
     if columns_kernels.out_of_order(keys.views, keys.addresses) < 0:
         return frame
-    rows = key_order(frame, np.arange(len(frame), dtype=np.uint32))
-    size = int(keys.views[:, 0].sum(dtype=np.int64))
+    return sorted_rows(frame, np.arange(len(frame), dtype=np.uint32))
+
+
+def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
+    """The `rows` of `frame` (in one chunk) that have these numbers, sorted as by `sort_by_key`.
+
+    The keys come in a buffer of their own, one after the other, so that later walks over them read memory front to
+    back.
+    """
+    import numpy as np
+
+    from minutch.formats.columns_arrow import MAX_BUFFER, from_series, to_series
+    from minutch.tables import sort_kernels
+
+    keys = from_series(frame["key"])
+    entries = np.empty((len(rows) + 1) * sort_kernels.ROOM, np.uint8)
+    size = int(sort_kernels.sort_entries(keys.views, keys.addresses, rows, entries))
+    order = pl.Series(rows)
     if size > MAX_BUFFER:
-        return frame[pl.Series(rows)]
-    out, at, length = np.empty(size, np.uint8), np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
-    sort_kernels.pack(keys.views, keys.addresses, rows, out, at, length)
-    key = string_column("key", out, at, length)
-    return frame.drop("key")[pl.Series(rows)].insert_column(frame.columns.index("key"), key)
+        return frame[order]
+    out, views = np.empty(size, np.uint8), np.empty((len(rows), 4), np.int32)
+    sort_kernels.pack_entries(entries, out, views)
+    del entries
+    key = to_series("key", views, [out])
+    return frame.drop("key")[order].insert_column(frame.columns.index("key"), key)
 
 
 def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
-from minutch.tables.merge import aligned, key_order, sort_by_key
+from minutch.tables.merge import aligned, is_bulk, key_order, sort_by_key, sorted_rows
 from minutch.tables.partition import partition_of
 
 if TYPE_CHECKING:
@@ -102,11 +102,13 @@ class Shuffle:
 
     def _take(self, part: int) -> pl.DataFrame:
         """The rows of a partition that are in memory, sorted."""
-        with self._lock:
-            held = list(zip(self._frames, self._numbers, strict=True))
-        if not held:
-            return pl.DataFrame(schema=self.schema)
-        return sort_by_key(pl.concat([frame if self.parts == 1 else frame.filter(n == part) for frame, n in held]))
+        frame, numbers = self._together()
+        if numbers is None:
+            return sort_by_key(frame)
+        mine = numbers == part
+        if not is_bulk(frame):
+            return sort_by_key(frame.filter(mine))
+        return sorted_rows(frame, mine.arg_true().to_numpy().astype("uint32"))  # a copy: it gets sorted
 
     def _write_runs(self) -> None:
         if self._directory is None:

@@ -29,6 +29,8 @@ from minutch.formats.columns_native import (
 )
 
 ENTRY = 24
+ROOM = 2 * ENTRY  # bytes of memory for each row, and one more, that `sort_entries` needs
+INLINE = 12  # bytes of the strings that stand in their view
 _PLACE, _ROW, _SIZE = 8, 16, 20  # offsets in an entry
 _SPREAD_FROM = 256  # entries from which a range is spread over buckets
 _INSERTION_TO = 16  # entries up to which a range is sorted by insertion
@@ -83,12 +85,14 @@ def swap(a: Int, b: Int) -> None:
 
 
 @kernel
-def sort_entries(views: Array, addresses: Array, order: Array, memory: Array) -> None:
-    """As `sort_order`, in `memory` for twice as many entries as there are rows, and two more.
+def sort_entries(views: Array, addresses: Array, order: Array, memory: Array) -> Int:
+    """As `sort_order`, in `memory` for twice as many entries as there are rows, and two more (`ROOM`).
 
-    It comes as an argument so that it lives as long as the addresses in it are used.
+    It comes as an argument so that it lives as long as the addresses in it are used. Leaves the entries at its front,
+    in order, for `pack_entries`; returns how many bytes their strings have.
     """
     n = len(order)
+    total = np.int64(0)
     entries = np.int64(memory.ctypes.data)
     spare = entries + (n + 1) * ENTRY  # the last entry of `spare` is a place to put one aside
     for i in range(n):
@@ -96,6 +100,7 @@ def sort_entries(views: Array, addresses: Array, order: Array, memory: Array) ->
         store64(entry + _PLACE, string_at(views, addresses, np.int64(order[i])))
         store32(entry + _ROW, np.int64(order[i]))
         store32(entry + _SIZE, np.int64(views[order[i], 0]))
+        total += np.int64(views[order[i], 0])
     stack = np.zeros((4 * _RANGES, 4), np.int64)  # ranges: first, end, depth, whether the words are of that depth
     stack[0, 0], stack[0, 1] = entries, entries + n * ENTRY
     top: Int = 0
@@ -143,6 +148,7 @@ def sort_entries(views: Array, addresses: Array, order: Array, memory: Array) ->
             start = end
     for i in range(n):
         order[i] = load32(entries + i * ENTRY + _ROW)
+    return total
 
 
 @kernel
@@ -257,7 +263,35 @@ def quick_sort(low: Int, high: Int, aside: Int) -> None:
 @kernel
 def sort_order(views: Array, addresses: Array, order: Array) -> None:
     """Put the rows in `order` (uint32) into ascending order of their strings; equal ones come by row."""
-    sort_entries(views, addresses, order, np.empty(2 * (len(order) + 1) * ENTRY, np.uint8))
+    sort_entries(views, addresses, order, np.empty((len(order) + 1) * ROOM, np.uint8))
+
+
+@kernel
+def pack_entries(memory: Array, out: Array, views: Array) -> None:
+    """Fill `views` (see `columns_arrow`) with the strings of sorted entries, the longer ones copied into `out`.
+
+    They lie there one after the other. A string that is the one before it shares its place.
+    """
+    entries, target, view = np.int64(memory.ctypes.data), np.int64(out.ctypes.data), np.int64(views.ctypes.data)
+    n = len(views)
+    start, end, last_size = np.int64(0), np.int64(0), np.int64(-1)
+    for i in range(n):
+        ahead = np.int64(load64(entries + min(i + _AHEAD, n - 1) * ENTRY + _PLACE))
+        prefetch(ahead)
+        prefetch(ahead + 64)
+        place, size = np.int64(load64(entries + i * ENTRY + _PLACE)), np.int64(load32(entries + i * ENTRY + _SIZE))
+        views[i, 0] = size
+        if size <= INLINE:
+            views[i, 1] = views[i, 2] = views[i, 3] = 0
+            copy_bytes(view + 16 * i + 4, place, size)
+            continue
+        if size != last_size or compare(target + start, size, place, size) != 0:
+            copy_bytes(target + end, place, size)
+            start, last_size = end, size
+            end += size
+        views[i, 1] = np.uint32(load32(place))
+        views[i, 2] = 0
+        views[i, 3] = np.uint32(start)
 
 
 @kernel
