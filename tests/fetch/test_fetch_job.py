@@ -357,6 +357,12 @@ def test_after_a_kill_only_what_was_in_flight_is_fetched_again(server: Misbehavi
     assert sorted(path.name for path in segment.path.iterdir()) == ["content", "crawl_fetch", "crawl_generate"]
 
 
+def wait_until_it_ends(process: subprocess.Popen[str]) -> None:
+    """Read what a fetch says until it says that it finishes what is in flight."""
+    assert process.stdout is not None
+    assert any("finishing what is in flight" in line for line in process.stdout)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_finishes_what_is_in_flight(server: MisbehavingServer, tmp_path: Path, number: int) -> None:
     urls = pages(server, 40)
@@ -365,10 +371,7 @@ def test_a_signal_finishes_what_is_in_flight(server: MisbehavingServer, tmp_path
     process = start(segment)
     wait_until_held(server)
     process.send_signal(number)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "finishing what is in flight" in line:
-            break
+    wait_until_it_ends(process)
     server.release()
     process.communicate(timeout=60)
     assert process.returncode == 0
@@ -382,10 +385,7 @@ def test_a_second_signal_stops_at_once(server: MisbehavingServer, tmp_path: Path
     process = start(segment)
     wait_until_held(server)
     process.send_signal(signal.SIGINT)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "finishing what is in flight" in line:
-            break
+    wait_until_it_ends(process)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130

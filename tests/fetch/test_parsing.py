@@ -22,7 +22,7 @@ from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from minutch.segment.store import Segment
-from tests.fetch.test_fetch_job import start, wait_until_held
+from tests.fetch.test_fetch_job import start, wait_until_held, wait_until_it_ends
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
 
@@ -181,10 +181,7 @@ def test_a_signal_to_the_group_leaves_what_is_being_parsed(
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     for pid in (*map(int, children), process.pid):
         os.kill(pid, number)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "finishing what is in flight" in line:
-            break
+    wait_until_it_ends(process)
     server.release()
     process.communicate(timeout=60)
     assert process.returncode == 0

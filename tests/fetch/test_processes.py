@@ -15,7 +15,7 @@ from minutch.conf import Configuration
 from minutch.fetch.processes import share_settings
 from minutch.fetch.session import Share
 from minutch.fetch.settings import FetchSettings
-from tests.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
+from tests.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held, wait_until_it_ends
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
 
@@ -85,10 +85,7 @@ def test_a_signal_reaches_all_processes(server: MisbehavingServer, tmp_path: Pat
     process = start(segment, minutch__fetch__processes="2", fetcher__threads__per__queue="4", threads="8")
     wait_until_held(server)
     process.send_signal(signal.SIGTERM)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "finishing what is in flight" in line:
-            break
+    wait_until_it_ends(process)
     server.release()
     process.communicate(timeout=60)
     assert process.returncode == 0
