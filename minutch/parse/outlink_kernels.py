@@ -159,7 +159,8 @@ def keep_links(
 
 @kernel
 def view_urls(arena: Array, urls: Array, first: Int, views: Array) -> None:
-    """Views (see `columns_arrow`) of the URLs from number `first` on, as strings of one buffer, the arena."""
+    """Views (see `columns_arrow`) of the URLs from number `first` on, as strings of one buffer: the arena from there."""
+    begin = urls[first, 0]
     for row in range(len(views)):
         start, size = urls[first + row, 0], urls[first + row, 1]
         views[row] = 0
@@ -168,7 +169,7 @@ def view_urls(arena: Array, urls: Array, first: Int, views: Array) -> None:
             copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(arena, start), size)
         else:
             copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(arena, start), 4)
-            views[row, 3] = start
+            views[row, 3] = start - begin
 
 
 @kernel

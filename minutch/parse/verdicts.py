@@ -101,7 +101,8 @@ class VerdictTable:
             return pl.Series([self._judged_alone(number) for number in range(first, first + count)], dtype=pl.Binary)
         views = np.empty((count, 4), np.int32)
         view_urls(self._arena, self._urls, first, views)
-        column = _decoded(to_series("url", views, [self._arena]))
+        fresh = self._arena[self._urls[first, 0] : self._state[1]]  # Polars reads all of what it is given
+        column = _decoded(to_series("url", views, [fresh]))
         judged = self._judge(column).cast(pl.Binary)
         odd = column.is_null().arg_true()
         if len(odd):
