@@ -164,22 +164,25 @@ def _serve(
             for number, item in enumerate(connection.recv()):
                 at.value = number
                 answers.append(_attempt(task, item, timeout))
+            _set_alarm(0)
             results = iter(task.finish([result for result, reason in answers if not reason]))
             connection.send([(None, reason) if reason else (next(results), "") for _, reason in answers])
 
 
 def _attempt(task: Task[Any], item: bytes, timeout: float) -> tuple[Any, str]:
+    """What the task makes of an item; the alarm stays set, for the next item to set anew."""
     try:
-        if timeout > 0:
-            signal.setitimer(signal.ITIMER_REAL, timeout)
-        try:
-            return task.run(item), ""
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        _set_alarm(timeout)
+        return task.run(item), ""
     except ParseTimeout:
         return None, _too_long(timeout)
     except MemoryError:
         return None, "out of memory"
+
+
+def _set_alarm(seconds: float) -> None:
+    """Let the alarm go off in so many seconds, never for 0 or less."""
+    signal.setitimer(signal.ITIMER_REAL, max(0.0, seconds))
 
 
 def _end_with_parent() -> None:
