@@ -31,6 +31,8 @@ TEXT = "org.apache.hadoop.io.Text"
 LEVEL = 1
 """libdeflate's level for record after record: small records gain nothing from more."""
 _ROOM = 1 << 22
+_AROUND = 2 * kernels.MARKER_SIZE + 16
+"""Room for what `lay_out` writes, and keeps free, around a record."""
 _SYNC_FILE_RANGE_WRITE = 2
 ZLIB_OVERHEAD = 64
 """Bytes of room that a zlib stream may want beyond its string's."""
@@ -132,9 +134,9 @@ class BulkSequenceWriter:
             if state[kernels.DESCENT]:
                 self.reject(records.key(row - 1), records.key(row))
             self._drain()
-            need = int(records.key_len[row]) + int(records.value_len[row]) + _ROOM
-            if need > 2 * len(self._out):  # one record that is longer than the buffer
-                self._out = np.concatenate((self._out, np.empty(need, np.uint8)))
+            need = int(state[kernels.USED]) + int(records.key_len[row]) + int(records.value_len[row]) + _AROUND
+            if need > len(self._out):  # one record that is longer than the buffer
+                self._out = np.concatenate((self._out, np.empty(need - len(self._out), np.uint8)))
         indexed = int(state[kernels.INDEXED])
         return index_row[:indexed], index_position[:indexed]
 

@@ -52,3 +52,16 @@ def test_without_that_system_call_the_file_is_the_same(tmp_path: Path, monkeypat
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
     assert [key for key, _ in read_records(tmp_path / "first")] == keys
     verify_file(tmp_path / "first")
+
+
+@pytest.mark.parametrize("size", [*range((1 << 22) - 700, (1 << 22) + 100, 90), 3 << 22])
+def test_records_about_as_long_as_the_buffer(tmp_path: Path, size: int) -> None:
+    library = libdeflate()
+    assert library is not None
+    values = np.resize(np.arange(251, dtype=np.uint8), size)
+    at, length = np.array([0, 0, 0]), np.array([10, size, size - 1], np.int32)
+    writer = BulkSequenceWriter(tmp_path / "file", "org.apache.hadoop.io.BytesWritable", library, sync=SYNC)
+    writer.write(from_series(pl.Series([b"a", b"b", b"c"], dtype=pl.Binary)), values, at, length)
+    writer.close()
+    assert [len(value) for _, value in read_records(tmp_path / "file")] == length.tolist()
+    verify_file(tmp_path / "file")
