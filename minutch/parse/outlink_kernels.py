@@ -159,7 +159,7 @@ def keep_links(
 
 @kernel
 def view_urls(arena: Array, urls: Array, first: Int, views: Array) -> None:
-    """Views (see `columns_arrow`) of the URLs from number `first` on, as strings of one buffer: the arena from there."""
+    """Views (see `columns_arrow`) of the URLs from number `first` on, as strings of the arena from there on."""
     begin = urls[first, 0]
     for row in range(len(views)):
         start, size = urls[first + row, 0], urls[first + row, 1]

@@ -33,6 +33,8 @@ _SWITCHES: Final = {"-nofilter": "parse.filter.urls", "-nonormalize": "parse.nor
 
 MANY: Final = 512
 """Pages from which on kernels are loaded before the first page comes."""
+_SHOWN_BY: Final = 50
+"""Pages after which the progress is shown: at each it would be 5 us a page."""
 REPEATED: Final = "left_out_same_url"
 """Counts documents of a URL that had one already (a page fetched twice, through redirects)."""
 
@@ -78,8 +80,10 @@ def parse_segment(
             for outcome in packed.outcomes:
                 counters.add(outcome)
             _write(packed, writers, counters)
-            if advance is not None:
-                advance(1)
+            if advance is not None and not counters["pages"] % _SHOWN_BY:
+                advance(_SHOWN_BY)
+        if advance is not None:
+            advance(counters.get("pages", 0) % _SHOWN_BY)
         counters.add(REPEATED, writers.finish())
     return counters
 
