@@ -276,6 +276,7 @@ def _set_method(slot: CurlSlot, order: Order) -> None:
     if order.method == "GET":
         if slot.options.pop(pycurl.POSTFIELDS, None) is not None:
             slot.handle.setopt(pycurl.HTTPGET, 1)
+            slot.handle.unsetopt(pycurl.CUSTOMREQUEST)  # which outlasts the method
         return
     slot.options[pycurl.POSTFIELDS] = True
     slot.handle.setopt(pycurl.POSTFIELDS, order.content)

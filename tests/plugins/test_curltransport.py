@@ -84,3 +84,12 @@ async def test_no_answer_at_all_is_an_error() -> None:
     with pytest.raises(httpx.ConnectError, match=r"127\.0\.0\.1"):
         await transport.transfer(Order("http", "127.0.0.1", 9, b"/", []))
     await transport.aclose()
+
+
+async def test_pages_are_asked_for_with_get_after_a_form_was_sent() -> None:
+    transport = CurlTransport(CurlSettings(), lambda address: True)
+    async with serving(PLAIN) as (port, requests):
+        for method, content in (("GET", b""), ("POST", b"a=b"), ("GET", b"")):
+            await transport.transfer(Order("http", "127.0.0.1", port, b"/", [], method=method, content=content))
+    await transport.aclose()
+    assert [request.split()[0] for request in requests] == [b"GET", b"POST", b"GET"]
