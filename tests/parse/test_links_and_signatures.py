@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from minutch.parse import verdicts
 from minutch.parse.outlinks import OutlinkRules
 from minutch.parse.signature import MD5Signature, TextProfileSignature, from_conf
 from minutch.parse.textlinks import text_outlinks
+from minutch.parse.verdicts import VerdictTable
 from minutch.plugin.chains import URLFilters
 from minutch.records.content import Content
 from minutch.records.links import Outlink
@@ -93,6 +95,20 @@ class TestRules:
     @settings(max_examples=60)
     def test_any_links_at_once(self, pages: list[tuple[str, list[Outlink]]], most: int, longest: int) -> None:
         check(pages, most, longest)
+
+    def test_a_column_holds_the_new_links_alone(self) -> None:
+        columns: list[pl.Series] = []
+
+        def judge(urls: pl.Series) -> pl.Series:
+            columns.append(urls)
+            return urls
+
+        table = VerdictTable(judge, lambda url: url)
+        batches = [[Outlink(f"http://h{batch}.org/d/{i}") for i in range(200)] for batch in range(20)]
+        for links in batches:
+            assert list(table.keep([("u", run_of(links))], 500, 80)[0]) == links
+        assert [column.to_list() for column in columns] == [[link.to_url for link in links] for links in batches]
+        assert columns[-1].estimated_size() < 2 * columns[0].estimated_size()
 
     def test_urls_that_are_not_utf_8(self) -> None:
         odd = [Outlink("http://e.org/\udcff"), Outlink("http://e.org/\udc80.gif"), Outlink("http://e.org/b")]

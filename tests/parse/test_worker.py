@@ -61,6 +61,17 @@ class Sorts(Upper):
         return table["a"].to_list()
 
 
+@dataclass
+class Watches(Upper):
+    """Says how many seconds are left until the alarm, at an item and after the batch."""
+
+    def run(self, item: bytes) -> str:
+        return str(signal.getitimer(signal.ITIMER_REAL)[0])
+
+    def finish(self, results: list[str]) -> list[str]:
+        return [*results[:-1], str(signal.getitimer(signal.ITIMER_REAL)[0])]
+
+
 @pytest.fixture
 def pool() -> Iterator[WorkerPool[str]]:
     with WorkerPool(Upper, workers=2, timeout=1, memory=64 << 20) as made:
@@ -70,6 +81,14 @@ def pool() -> Iterator[WorkerPool[str]]:
 def test_results_come_in_the_order_of_the_items(pool: WorkerPool[str]) -> None:
     items = [f"item {number}".encode() for number in range(5 * BATCH_ITEMS + 3)]
     assert list(pool.map(items)) == [item.decode().upper() for item in items]
+
+
+@pytest.mark.parametrize("timeout", [GENEROUS, -1])
+def test_no_alarm_outlives_the_items(timeout: float) -> None:
+    with WorkerPool(Watches, workers=1, timeout=timeout, memory=-1) as pool:
+        *at_items, afterwards = map(float, pool.map([b"a", b"b", b"c"]))
+    assert all((0 < left <= GENEROUS) == (timeout > 0) for left in at_items)
+    assert afterwards == 0
 
 
 def test_columns_in_a_worker_of_a_process_that_works_with_columns() -> None:
