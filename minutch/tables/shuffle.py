@@ -22,6 +22,7 @@ from minutch.tables.partition import partition_of
 
 if TYPE_CHECKING:
     from minutch.tables.merge import Rows
+    from minutch.tables.ranges import Ranges
 
 RUN_ROWS = 100_000
 """Rows of a run that are read at a time."""
@@ -43,6 +44,7 @@ class Shuffle:
         self._held = 0
         self._frames: list[pl.DataFrame] = []
         self._numbers: list[pl.Series] = []
+        self._ranges: Ranges | None = None
         self._runs: list[list[Path]] = [[] for _ in range(parts)]
         self._lock = Lock()
         self._taken = 0
@@ -73,17 +75,25 @@ class Shuffle:
             yield sort_by_key(pl.concat(frames))
 
     def ordered(self, part: int) -> Iterator[tuple[pl.DataFrame, Rows]]:
-        """As `sorted`, by kernels, but rows stay where they are: each frame with the numbers of its rows in order."""
+        """As `sorted`, by kernels: a frame for each of some ranges of keys, with the numbers of its rows in order.
+
+        All columns are Binary, without nulls. There may be no frame.
+        """
         import numpy as np
+
+        from minutch.tables.ranges import Ranges
 
         if self._runs[part]:
             for sorted_frame in self.sorted(part):
                 yield sorted_frame, np.arange(len(sorted_frame), dtype=np.uint32)
             return
-        frame, numbers = self._together()
+        with self._lock:
+            if self._ranges is None and self._frames:
+                self._ranges = Ranges(self._frames, self._numbers, self.parts)
+            ranges = self._ranges
         self._count_taken()
-        rows = np.arange(len(frame)) if numbers is None else (numbers == part).arg_true().to_numpy()
-        yield frame, key_order(frame, rows.astype(np.uint32))
+        for frame in ranges.of_part(part) if ranges is not None else ():
+            yield frame, key_order(frame, np.arange(len(frame), dtype=np.uint32))
 
     def _together(self) -> tuple[pl.DataFrame, pl.Series | None]:
         """What is in memory as one table, and the partition of each row; None if there is only one partition."""
@@ -123,7 +133,7 @@ class Shuffle:
         self._forget()
 
     def _forget(self) -> None:
-        self._frames, self._numbers, self._held = [], [], 0
+        self._frames, self._numbers, self._held, self._ranges = [], [], 0, None
 
     def __enter__(self) -> Self:
         return self

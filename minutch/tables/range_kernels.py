@@ -1,0 +1,131 @@
+"""Kernels that cut tables into ranges of keys, and that gather the strings of a range from many tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.formats.columns_kernels import compare
+from minutch.formats.columns_native import (
+    Array,
+    Int,
+    copy_bytes,
+    inlined,
+    kernel,
+    load8,
+    load32,
+    load64,
+    prefetch,
+    store32,
+    string_at,
+)
+from minutch.tables.sort_kernels import word_of
+
+_AHEAD = 12  # rows whose strings are on their way to the cache
+
+
+@kernel
+def group(
+    views: Array,
+    addresses: Array,
+    borders: Array,
+    border_addresses: Array,
+    parts: Array,
+    buckets: Array,
+    starts: Array,
+    order: Array,
+) -> None:
+    """Put the rows of a table into buckets, in their order: `order` has their numbers, bucket b's from starts[b] on.
+
+    A row's bucket (which `buckets` gets) is part * number of ranges + range. Range r has the keys from border r - 1 up
+    to before border r.
+    """
+    ranges = len(borders) + 1
+    starts[:] = 0
+    prefix, shared = np.int64(0), np.int64(0)
+    if ranges > 1:
+        prefix = string_at(borders, border_addresses, 0)
+        final = string_at(borders, border_addresses, ranges - 2)
+        longest = min(borders[0, 0], borders[ranges - 2, 0])
+        while shared < longest and load8(prefix + shared) == load8(final + shared):
+            shared += 1
+    words = np.empty(ranges, np.uint64)  # of each border, what comes after the prefix that all share
+    for k in range(len(borders)):
+        words[k] = word_of(string_at(borders, border_addresses, k), np.int64(borders[k, 0]), shared)
+    for i in range(len(views)):
+        at, size = string_at(views, addresses, i), np.int64(views[i, 0])
+        low, high = np.int64(0), np.int64(len(borders))
+        side = compare(at, min(size, shared), prefix, shared)
+        if side < 0:
+            high = low
+        elif side > 0:
+            low = high
+        word = word_of(at, size, shared) if low < high else np.uint64(0)
+        while low < high:
+            middle = (low + high) >> 1
+            if word != words[middle]:
+                is_less = word < words[middle]
+            else:
+                border = string_at(borders, border_addresses, middle)
+                is_less = compare(at, size, border, np.int64(borders[middle, 0])) < 0
+            if is_less:
+                high = middle
+            else:
+                low = middle + 1
+        buckets[i] = parts[i] * ranges + low
+        starts[buckets[i] + 1] += 1
+    for bucket in range(1, len(starts)):
+        starts[bucket] += starts[bucket - 1]
+    for i in range(len(views)):
+        order[starts[buckets[i]]] = i
+        starts[buckets[i]] += 1
+    for bucket in range(len(starts) - 1, 0, -1):  # each bucket's end is the next one's beginning
+        starts[bucket] = starts[bucket - 1]
+    starts[0] = 0
+
+
+@kernel
+def add_sizes(views: Array, buckets: Array, sizes: Array) -> None:
+    """Add up the bytes of a column's strings by bucket."""
+    for i in range(len(views)):
+        sizes[buckets[i]] += views[i, 0]
+
+
+@inlined
+def place_of(view: Int, addresses: Int) -> Int:
+    """The address of the string of the view at an address (see `columns_arrow.Strings`)."""
+    if load32(view) <= 12:
+        return view + 4
+    return np.int64(load64(addresses + 8 * np.int64(load32(view + 8)))) + np.int64(load32(view + 12))
+
+
+@kernel
+def take_strings(views: Array, addresses: Array, rows: Array, counts: Array, out: Array, taken: Array) -> Int:
+    """Copy strings of many tables into `out`, one after the other, and make their views there; returns the bytes used.
+
+    For each table come the addresses of a column's views, of its buffers' addresses and of rows' numbers (uint32), and
+    how many rows to take. A string that is the one before it shares its place, one that fits into its view has none.
+    """
+    target, view = np.int64(out.ctypes.data), np.int64(taken.ctypes.data)
+    end, last_size, last_at = np.int64(0), np.int64(-1), np.int64(0)
+    for table in range(len(counts)):
+        first, buffers = np.int64(views[table]), np.int64(addresses[table])
+        here, last = np.int64(rows[table]), np.int64(rows[table]) + 4 * (np.int64(counts[table]) - 1)
+        while here <= last:
+            prefetch(first + 16 * np.int64(load32(min(here + 8 * _AHEAD, last))))
+            near = place_of(first + 16 * np.int64(load32(min(here + 4 * _AHEAD, last))), buffers)
+            prefetch(near)
+            prefetch(near + 64)
+            source = first + 16 * np.int64(load32(here))
+            size = np.int64(load32(source))
+            copy_bytes(view, source, 16)
+            if size > 12:
+                place = place_of(source, buffers)
+                if size != last_size or compare(target + last_at, size, place, size) != 0:
+                    copy_bytes(target + end, place, size)
+                    last_size, last_at = size, end
+                    end += size
+                store32(view + 8, 0)
+                store32(view + 12, last_at)
+            view += 16
+            here += 4
+    return end
