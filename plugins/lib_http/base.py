@@ -136,7 +136,7 @@ class HttpBase(Protocol):
             answer = await self.fetch(parsed, datum)
             if self.settings.store_response_time:
                 datum.metadata[_RESPONSE_TIME] = IntWritable(round((time.monotonic() - started) * 1000))
-            datum.metadata[_RESPONSE_CODE] = Text(str(answer.code))
+            datum.metadata[_RESPONSE_CODE] = _code_text(answer.code)
             text = str(parsed)
             content = Content(text, text, answer.body, answer.header("Content-Type") or "", answer.metadata)
             return ProtocolOutput(content, _status(answer, parsed, url))
@@ -222,15 +222,12 @@ class HttpBase(Protocol):
         return self._read(reply, metadata, limit)
 
     def _order(self, url: Url, target: str, headers: list[tuple[bytes, bytes]], limit: int) -> Order:
-        lines = [name + b": " + value for name, value in headers]
-        if not self.settings.accept:
-            lines.append(b"Accept:")  # else libcurl adds its own
         return Order(
             url.protocol,
             url.host.lower(),
             None if url.port == -1 else url.port,
             target.encode("utf-8", "surrogateescape"),
-            lines,
+            _header_lines(tuple(headers), bool(self.settings.accept)),
             limit,
             self.settings.proxy.proxy_for(url.host),
         )
@@ -363,9 +360,21 @@ def _request_url(url: Url, target: str) -> httpx.URL:
         return _origin(url)
 
 
+@lru_cache(maxsize=1024)
+def _code_text(code: int) -> Text:
+    return Text(str(code))
+
+
 @lru_cache(maxsize=4096)
 def _host_header(host: str, port: int) -> tuple[bytes, bytes]:
     return b"Host", (host if port == -1 else f"{host}:{port}").encode()
+
+
+@lru_cache(maxsize=4096)
+def _header_lines(headers: tuple[tuple[bytes, bytes], ...], accepts: bool) -> list[bytes]:
+    """The lines of a request's headers. Kept, since the requests to a host are alike."""
+    lines = [name + b": " + value for name, value in headers]
+    return lines if accepts else [*lines, b"Accept:"]  # else libcurl adds its own
 
 
 def _origin(url: Url) -> httpx.URL:

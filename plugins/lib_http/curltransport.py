@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import httpx
@@ -40,6 +41,8 @@ _ABORTED: Final = 23
 _PARTIAL: Final = 18
 _EMPTY: Final = 52
 _LINE_END: Final = b"\r\n"
+MOST_IDLE: Final = 256
+"""Slots that wait for the next transfer to the server that they served last; most of what they were told holds."""
 
 
 class BodyStream(httpx.AsyncByteStream):
@@ -90,7 +93,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
         self._limit = content_limit
         self._names = names
         self._curl: CurlLoop | None = None
-        self._idle: list[CurlSlot] = []
+        self._idle: dict[str, list[CurlSlot]] = {}
+        self._idle_count = 0
         self._busy: dict[CurlSlot, asyncio.Future[Exception | None]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
         self._tls: dict[tuple[str, int, str], tuple[str, str]] = {}
@@ -106,8 +110,9 @@ class CurlTransport(httpx.AsyncBaseTransport):
         if self._curl is None:
             self._curl = CurlLoop(self._settings.max_connections)
         addresses = await self._addresses(order)
-        slot = self._idle.pop() if self._idle else CurlSlot(self._settings, self._accepts)
-        _prepare(slot, order, addresses)
+        authority = _authority(order.host, order.port)
+        slot = self._slot(authority)
+        _prepare(slot, order, authority, addresses)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Exception | None] = loop.create_future()
         self._busy[slot] = future
@@ -121,7 +126,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
             if not future.done() or future.cancelled():
                 self._curl.remove(slot.handle)
         reply = self._reply(slot, order, error)
-        self._idle.append(slot)
+        self._idle.setdefault(authority, []).append(slot)
+        self._idle_count += 1
         return reply
 
     async def aclose(self) -> None:
@@ -132,9 +138,11 @@ class CurlTransport(httpx.AsyncBaseTransport):
         if self._curl is not None:
             self._curl.close()
             self._curl = None
-        for slot in self._idle:
-            slot.handle.close()
+        for slots in self._idle.values():
+            for slot in slots:
+                slot.handle.close()
         self._idle.clear()
+        self._idle_count = 0
 
     # -- request -----------------------------------------------------------------------------------------------
 
@@ -144,6 +152,20 @@ class CurlTransport(httpx.AsyncBaseTransport):
             return []
         known = self._names.known(order.host)
         return await self._names.find(order.host) if known is None else known
+
+    def _slot(self, authority: str) -> CurlSlot:
+        """A slot that served this server, if there is one; else a new one, or one of the server served longest ago."""
+        known = authority if authority in self._idle else None
+        if known is None:
+            if self._idle_count < MOST_IDLE:
+                return CurlSlot(self._settings, self._accepts)
+            known = next(iter(self._idle))
+        slots = self._idle[known]
+        slot = slots.pop()
+        if not slots:
+            del self._idle[known]
+        self._idle_count -= 1
+        return slot
 
     # -- progress ----------------------------------------------------------------------------------------------
 
@@ -240,9 +262,13 @@ def _extensions(reply: Reply) -> dict[str, Any]:
     return extensions
 
 
-def _prepare(slot: CurlSlot, order: Order, addresses: list[str]) -> None:
-    port = f":{order.port}" if order.port is not None else ""
-    authority = f"[{order.host}]{port}" if ":" in order.host else order.host + port
+@lru_cache(maxsize=4096)
+def _authority(host: str, port: int | None) -> str:
+    """Host and port as they stand in a URL."""
+    return (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}")
+
+
+def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str]) -> None:
     slot.reset(order.limit)
     slot.set(pycurl.URL, f"{order.scheme}://{authority}/")
     if addresses and (order.port or 0) <= MAX_PORT:  # each time anew: libcurl forgets them after the transfer

@@ -74,8 +74,14 @@ class SpellCheckedMetadata(Metadata):
 
     def java_names(self) -> Iterator[str]:
         """Nutch's TreeMap orders names without case; after one more copy they stand in a HashMap."""
-        names = tuple(sorted(self, key=str.lower))
-        return (names[i] for i in javahash.names_order(names))
+        return iter(_java_names(tuple(self)))
+
+
+@lru_cache(maxsize=4096)
+def _java_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names in the order of `java_names`. Kept, since the answers of servers have the same names over and over."""
+    ordered = tuple(sorted(names, key=str.lower))
+    return tuple(ordered[i] for i in javahash.names_order(ordered))
 
 
 @lru_cache(maxsize=4096)

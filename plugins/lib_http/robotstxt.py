@@ -20,6 +20,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -47,6 +48,9 @@ SITEMAP_KEY: Final = "robotstxt.sitemap"
 """In the metadata of a robots.txt that is stored: the URL of each sitemap that it names, made absolute."""
 SIGNAL_KEY: Final = "robotstxt.content-signal"
 """And each use of the content that it speaks of to this crawler: `search=yes`, `ai-train=no`."""
+_HTTP: Final = ("http://", "https://")
+_AFTER_SCHEME: Final = 8
+"""Where a slash of an http or https URL is none of those before the authority any more."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OK: Final = 200
 _FORBIDDEN: Final = 403
@@ -132,11 +136,11 @@ class RobotsStore:
 
     async def rules(self, url: str, contents: list[Content] | None = None) -> RobotRules:
         """The rules that apply to `url`; what was fetched for them is appended to `contents`."""
-        parsed = parse(url)
-        key = cache_key(parsed)
+        key = _key_of(url[: url.find("/", _AFTER_SCHEME) + 1] or url if url.startswith(_HTTP) else url)
         known = self._known.get(key)
         if known is not None and self._now() - known[0] < self._life:
             return known[1]
+        parsed = parse(url)
         if self._allow_list and parsed.host.endswith(self._allow_list):
             return self._keep(key, ALLOW_ALL)
         asked = self._asked.get(key)
@@ -256,6 +260,12 @@ def _describe(metadata: Metadata, rules: RobotRules) -> None:
         metadata.add(SITEMAP_KEY, sitemap)
     for use, answer in rules.content_signals.items():
         metadata.add(SIGNAL_KEY, f"{use}={answer}")
+
+
+@lru_cache(maxsize=4096)
+def _key_of(start: str) -> str:
+    """The key of a URL's rules, by its beginning up to the slash behind the authority. Kept, since it recurs."""
+    return cache_key(parse(start))
 
 
 def cache_key(url: Url) -> str:

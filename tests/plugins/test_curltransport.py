@@ -93,3 +93,19 @@ async def test_pages_are_asked_for_with_get_after_a_form_was_sent() -> None:
             await transport.transfer(Order("http", "127.0.0.1", port, b"/", [], method=method, content=content))
     await transport.aclose()
     assert [request.split()[0] for request in requests] == [b"GET", b"POST", b"GET"]
+
+
+async def test_more_servers_than_idle_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot that served another server is told all about the new one."""
+    monkeypatch.setattr("plugins.lib_http.curltransport.MOST_IDLE", 1)
+    transport = CurlTransport(CurlSettings(), lambda address: True)
+    async with serving(PLAIN) as (first, to_first), serving(CHUNKED) as (second, to_second):
+        replies = [
+            await transport.transfer(Order("http", "127.0.0.1", port, b"/%d" % number, [b"Host: %d" % port]))
+            for number, port in enumerate((first, second, first, first, second))
+        ]
+    await transport.aclose()
+    assert [reply.code for reply in replies] == [404, 200, 404, 404, 200]
+    assert [request.split()[1] for request in to_first] == [b"/0", b"/2", b"/3"]
+    assert [request.split()[1] for request in to_second] == [b"/1", b"/4"]
+    assert all(b"Host: %d\r\n" % first in request for request in to_first)
