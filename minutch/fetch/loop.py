@@ -231,26 +231,22 @@ class FetchLoop:
     def _start(self, item: FetchItem, now: int) -> None:
         chain = Chain.of(item)
         self._last_start = now
-        running = _Running(chain, now)
-        self._running[asyncio.get_running_loop().create_task(self._run(running))] = running
+        task = asyncio.get_running_loop().create_task(self._run(chain))
+        self._running[task] = _Running(chain, now)
+        task.add_done_callback(self._ended)
 
-    async def _run(self, running: _Running) -> None:
-        try:
-            await self._run_chain(running)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as exc:
-            self._abort(exc)
-        finally:
-            self._running.pop(asyncio.current_task(), None)  # type: ignore[arg-type]
-            self._pump()
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._abort(error)
+        self._pump()
 
-    async def _run_chain(self, running: _Running) -> None:
-        chain = running.chain
+    async def _run(self, chain: Chain) -> None:
         try:
             await self.runner.run(chain)
         except asyncio.CancelledError:
-            if not running.hung:
+            running = self._running.get(asyncio.current_task())  # type: ignore[arg-type]
+            if running is None or not running.hung:
                 raise
             self.runner.fail(chain, _timeout(self.settings.hung_after))
         except StoreError:
