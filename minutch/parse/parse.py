@@ -10,7 +10,8 @@ org.apache.nutch.parse.ParseSegment; a segment that has been parsed is left as i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Final
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import FormatError, UsageError
+from minutch.formats.javaio import decode_text
 from minutch.job import Counters, JobContext
 from minutch.parse.segmentparts import PartWriters
 from minutch.parse.segmenttask import PackedPage, SegmentTask
@@ -73,9 +75,11 @@ def parse_segment(
     with segment.writing(folders) as directory, ExitStack() as stack:
         writers = stack.enter_context(PartWriters(directory, conf, stores_text=stores_text))
         pool: WorkerPool[PackedPage] = stack.enter_context(WorkerPool(make_task, **pool_settings(conf)))
-        for packed in pool.map(value for _, value in values):
+        keys: deque[bytes] = deque()  # of the pages that are with the workers
+        for packed in pool.map(_values(values, keys)):
+            url = keys.popleft()
             if packed.damage:
-                raise FormatError(packed.damage, path=segment.path / CONTENT)
+                raise FormatError(f"{decode_text(url)}: {packed.damage}", path=segment.path / CONTENT)
             counters.add("pages")
             for outcome in packed.outcomes:
                 counters.add(outcome)
@@ -86,6 +90,13 @@ def parse_segment(
             advance(counters.get("pages", 0) % _SHOWN_BY)
         counters.add(REPEATED, writers.finish())
     return counters
+
+
+def _values(records: Iterable[tuple[bytes, bytes]], keys: deque[bytes]) -> Iterator[bytes]:
+    """The values of records, one after the other; their keys are put down in `keys`."""
+    for key, value in records:
+        keys.append(key)
+        yield value
 
 
 def _write(page: PackedPage, writers: PartWriters, counters: Counters) -> None:
