@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -28,9 +29,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import event, types
 from numba.extending import intrinsic
 from numba.misc.appdirs import user_cache_dir
+
+log = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
 Array: TypeAlias = Any
@@ -54,6 +57,24 @@ def _cache_directory() -> Path:
 
 
 _CACHE = _cache_directory()
+
+
+class _Notice(event.Listener):
+    """Says once that kernels are being compiled: a job stands still meanwhile."""
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        """Numba compiles a function; one that comes from the cache is none."""
+        if not self.told:
+            self.told = True
+            log.info("compiling kernels, once on this machine; the first big job waits for it some seconds")
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]
 
 
 def kernel(function: F) -> F:
