@@ -18,6 +18,7 @@ from minutch.errors import MinutchError
 from minutch.fetch.closing import stored_codec
 from minutch.fetch.log import Part, compressor, pack_records
 from minutch.fetch.recorder import ParsedPage
+from minutch.parse.crawlrecords import DatumPacker
 from minutch.parse.dispatch import failed_result
 from minutch.parse.output import PageOutput
 from minutch.parse.page import FetchedResult, PageParser
@@ -30,7 +31,6 @@ from minutch.records.parsetext import ParseText
 log = logging.getLogger(__name__)
 
 _HEAD: Final = struct.Struct(">qBf")
-_REMEMBERED: Final = 4096
 
 
 def pack_page(content: Content, datum: CrawlDatum) -> bytes:
@@ -64,10 +64,9 @@ class FetchTask:
     def __init__(self, conf: Configuration, segment_name: str, *, links: bool, events: bool) -> None:
         """`links` and `events`: the fetcher wants to know the outlinks, and what a REPORT event tells."""
         self._parser = PageParser(conf, segment_name)
-        self._compress = compressor(stored_codec(conf)) or bytes
+        self._pack = DatumPacker(compressor(stored_codec(conf)) or bytes)
         self._links = links
         self._events = events
-        self._packed: dict[tuple[float, ...], bytes] = {}
 
     def run(self, item: bytes) -> ReadPage:
         """Parse a page."""
@@ -122,18 +121,6 @@ class FetchTask:
         if output.text is not None:
             entries.append((Part.PARSE_TEXT, output.url, ParseText(output.text).to_bytes()))
         return entries
-
-    def _pack(self, datum: CrawlDatum) -> bytes:
-        """A datum's value as the log keeps it; most links of a page have equal ones, which are made once."""
-        if datum.metadata or datum.signature:
-            return self._compress(datum.to_bytes())
-        fields = (datum.status, datum.fetch_interval, datum.score, datum.fetch_time, datum.modified_time, datum.retries)
-        packed = self._packed.get(fields)
-        if packed is None:
-            if len(self._packed) >= _REMEMBERED:
-                self._packed.clear()
-            packed = self._packed[fields] = self._compress(datum.to_bytes())
-        return packed
 
 
 def _event(output: PageOutput, page: FetchedPage) -> dict[str, object]:

@@ -35,24 +35,15 @@ def _compress(data: bytes) -> bytes:
     return bytes(isal_zlib.compress(data, 1))
 
 
-class CrawlRecords:
-    """Serializes the entries of pages; `pack` makes a datum's bytes ready for the file."""
+class DatumPacker:
+    """Makes data ready for a file, by `pack`; most links of a page have equal ones, which are made once."""
 
     def __init__(self, pack: Callable[[bytes], bytes]) -> None:
         self._pack = pack
         self._packed: dict[tuple[float, ...], bytes] = {}
 
-    def pack(self, entries: Iterable[Entry]) -> bytes:
-        """The records of a page, one after the other."""
-        return b"".join(
-            linked_records(entry.links, self._value(entry.datum))
-            if isinstance(entry, Linked)
-            else _record(text_key(encode_text(entry[0])), self._value(entry[1]))
-            for entry in entries
-        )
-
-    def _value(self, datum: CrawlDatum) -> bytes:
-        """A datum's value; most links of a page have equal ones, which are made once."""
+    def __call__(self, datum: CrawlDatum) -> bytes:
+        """A datum's value as the file holds it."""
         if datum.metadata or datum.signature:
             return self._pack(datum.to_bytes())
         fields = (datum.status, datum.fetch_interval, datum.score, datum.fetch_time, datum.modified_time, datum.retries)
@@ -62,6 +53,22 @@ class CrawlRecords:
                 self._packed.clear()
             packed = self._packed[fields] = self._pack(datum.to_bytes())
         return packed
+
+
+class CrawlRecords:
+    """Serializes the entries of pages; `pack` makes a datum's bytes ready for the file."""
+
+    def __init__(self, pack: Callable[[bytes], bytes]) -> None:
+        self._value = DatumPacker(pack)
+
+    def pack(self, entries: Iterable[Entry]) -> bytes:
+        """The records of a page, one after the other."""
+        return b"".join(
+            linked_records(entry.links, self._value(entry.datum))
+            if isinstance(entry, Linked)
+            else _record(text_key(encode_text(entry[0])), self._value(entry[1]))
+            for entry in entries
+        )
 
 
 def _record(key: bytes, value: bytes) -> bytes:
