@@ -93,11 +93,8 @@ class PageParser:
         if reason:
             log.debug("%s: %s", content.url, reason)
             return reason
-        try:
-            return self._parsers.parse(content)
-        except ParserNotFound as error:
-            log.warning("%s: %s", content.url, error)
-            return SKIPPED_NO_PARSER
+        result = self._parsed(content)
+        return SKIPPED_NO_PARSER if result is None else result
 
     def finish(self, pages: Sequence[tuple[Content, ParseResult | str]], now: int) -> list[PageResult]:
         """The second half of `parse`, for many pages at once: the records of what was read."""
@@ -119,8 +116,10 @@ class PageParser:
 
     def read_fetched(self, content: Content) -> ParseResult | None:
         """First half for a page just fetched: what the parsers make of it; None if it is passed over."""
-        if self._skips_truncated and is_truncated(content):
-            return None
+        return None if self._skips_truncated and is_truncated(content) else self._parsed(content)
+
+    def _parsed(self, content: Content) -> ParseResult | None:
+        """What the parsers make of a page; None if there is none for its type."""
         try:
             return self._parsers.parse(content)
         except ParserNotFound as error:
