@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from minutch.formats.columns import BulkFile, Span, kernels_loaded
+from minutch.formats.columns import BulkFile, Span
 from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import MapFileWriter
 from minutch.records.crawldatum_columns import decode_datum, encode_datum
 from minutch.tables.crawldata import CRAWL_DATUM, TEXT, open_file, read_span
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA
-from minutch.tables.merge import BULK_KEYS
+from minutch.tables.merge import is_bulk
 from minutch.tables.parallel import ordered
 from minutch.tables.writing import Sink, TableWriter
 
@@ -55,13 +55,9 @@ def _read(file: BulkFile, span: Span) -> pl.DataFrame:
     return pack(read_span(file, span))
 
 
-def _is_small(frame: pl.DataFrame) -> bool:
-    return len(frame) < BULK_KEYS and not kernels_loaded()
-
-
 def pack(frame: pl.DataFrame) -> pl.DataFrame:
     """The packed table of one of CRAWLDB_SCHEMA."""
-    if _is_small(frame):
+    if not is_bulk(frame):
         values = [encode_datum(row) for row in frame.select(list(_FIELDS)).iter_rows()]
         return frame.select(*_KEPT, pl.Series("value", values, dtype=pl.Binary))
     from minutch.formats.columns_reading import string_column
@@ -72,7 +68,7 @@ def pack(frame: pl.DataFrame) -> pl.DataFrame:
 
 def unpack(table: pl.DataFrame) -> pl.DataFrame:
     """The table of CRAWLDB_SCHEMA that a packed one stands for; rows without a value are null."""
-    if _is_small(table):
+    if not is_bulk(table):
         nothing = (None,) * len(_FIELDS)
         rows = [nothing if value is None else decode_datum(value) for value in table["value"]]
         return pl.DataFrame(rows, schema=_FIELDS, orient="row").insert_column(0, table["key"])

@@ -16,8 +16,7 @@ from minutch.errors import FormatError
 from minutch.formats.checksum import verify_file
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import encode_datum
-from minutch.tables import crawldata
-from minutch.tables import packed as packed_tables
+from minutch.tables import crawldata, merge
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, concat
 from minutch.tables.packed import Patched, PatchedWriter, pack, scan_packed, take, unpack
@@ -45,7 +44,7 @@ def values_of(frame: pl.DataFrame) -> list[bytes]:
 @contextmanager
 def one_by_one() -> Iterator[None]:
     """Inside, no kernel is used."""
-    with record_by_record(), mock.patch.object(packed_tables, "kernels_loaded", lambda: False):
+    with record_by_record(), mock.patch.object(merge, "kernels_loaded", lambda: False):
         yield
 
 
