@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from minutch.formats.columns_kernels import put_int, put_vint, vint_at, vint_size
+from minutch.formats.columns_kernels import compare, put_int, put_vint, vint_at, vint_size
 from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, load64, string_at
 
 REJECTED: Final = -1
@@ -52,17 +52,10 @@ def _hash(buf: Array, at: Int, size: Int) -> Int:
     return value ^ (value >> _SHIFT)
 
 
-@kernel
+@inlined
 def _equal(a: Array, at: Int, b: Array, bt: Int, size: Int) -> Bool:
     """Whether two strings of one size are equal."""
-    first, second = _address(a, at), _address(b, bt)
-    for i in range(0, size - 7, 8):
-        if load64(first + i) != load64(second + i):
-            return False
-    same = True
-    for i in range(size & ~7, size):
-        same &= a[at + i] == b[bt + i]
-    return same
+    return compare(_address(a, at), size, _address(b, bt), size) == 0
 
 
 @kernel
