@@ -47,10 +47,7 @@ class Selection:
         """The selection as a function of tables. Raises UsageError, ExpressionError for what can't be understood."""
         steps: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
         if self.sample is not None and self.sample < 1:
-            fraction = self.sample
-            steps.append(
-                lambda frame: frame.filter(pl.Series([random.random() <= fraction for _ in range(len(frame))]))
-            )
+            steps.append(_sampling(self.sample))
         if self.retry is not None and self.retry != -1:
             least = self.retry
             steps.append(lambda frame: frame.filter(pl.col("retries") >= least))
