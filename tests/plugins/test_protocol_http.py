@@ -346,14 +346,6 @@ def test_the_plugin_is_found() -> None:
 # -- TLS -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[trustme.CA, Path]:
-    ca = trustme.CA()
-    path = tmp_path_factory.mktemp("ca") / "ca.pem"
-    ca.cert_pem.write_to_path(str(path))
-    return ca, path
-
-
 def tls(ca: trustme.CA, *names: str, **more: object) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     ca.issue_cert(*names, **more).configure_cert(context)  # type: ignore[arg-type]

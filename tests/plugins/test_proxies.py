@@ -17,14 +17,6 @@ from tests.support.proxyserver import ProxyServer
 from tests.support.segments import conf_for
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[trustme.CA, Path]:
-    ca = trustme.CA()
-    path = tmp_path_factory.mktemp("ca") / "ca.pem"
-    ca.cert_pem.write_to_path(str(path))
-    return ca, path
-
-
 def certified(ca: trustme.CA, name: str) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     ca.issue_cert(name).configure_cert(context)

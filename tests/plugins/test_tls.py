@@ -21,14 +21,6 @@ from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[trustme.CA, Path]:
-    ca = trustme.CA()
-    path = tmp_path_factory.mktemp("ca") / "ca.pem"
-    ca.cert_pem.write_to_path(str(path))
-    return ca, path
-
-
 def server_side(ca: trustme.CA, **attributes: object) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert("localhost").configure_cert(context)
