@@ -78,9 +78,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
     CHECKS: (
         Command("parsechecker", "minutch.parse.parsechecker", "org.apache.nutch.parse.ParserChecker",
                 "a URL", "stdout", "fetch and parse one page and show what comes out"),
-        Command("filterchecker", "minutch.urls.filterchecker", "org.apache.nutch.net.URLFilterChecker",
+        Command("filterchecker", "minutch.plugin.filterchecker", "org.apache.nutch.net.URLFilterChecker",
                 "URLs on stdin", "stdout", "which URLs pass the filters"),
-        Command("normalizerchecker", "minutch.urls.normalizerchecker", "org.apache.nutch.net.URLNormalizerChecker",
+        Command("normalizerchecker", "minutch.plugin.normalizerchecker", "org.apache.nutch.net.URLNormalizerChecker",
                 "URLs on stdin", "stdout", "what the normalizers make of URLs"),
         Command("robotsparser", "minutch.fetch.robotsparser", "org.apache.nutch.protocol.RobotRulesParser",
                 "robots.txt, URL list", "stdout", "which URLs a robots.txt allows"),

@@ -23,6 +23,7 @@ FOUNDATIONS = {
     "errors": 0,
     "clock": 0,
     "formats": 1,
+    "kernels": 1,
     "conf": 1,
     "confxml": 1,
     "log": 1,
@@ -42,13 +43,10 @@ JOBS = {command.module for command in flow.commands().values()}
 PLUGIN_MAY = {"plugin.points", "records", "urls", "conf", "errors", "log", "clock"}
 PLUGIN_MAY |= {"formats.writables", "formats.javahash"}
 PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}
+PLUGIN_MAY |= {"kernels"}
 """What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers
 need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters; those of containers
 (feed, zip) ParserFactory and MimeUtil, too."""
-
-
-KERNELS_MAY = {"formats.columns_native", "formats.columns_kernels", "formats.columns_arrow"}
-"""What modules of kernels in a plugin may import besides."""
 
 
 def layer(module: str) -> int:
@@ -137,7 +135,7 @@ def test_plugins_import_what_they_may(module: str) -> None:
     for other in imports(sources("plugins")[module], package):
         if other.startswith("minutch"):
             name = other.removeprefix("minutch.")
-            may = PLUGIN_MAY | KERNELS_MAY if module.endswith("_kernels") else PLUGIN_MAY
+            may = PLUGIN_MAY
             allowed = any(name == one or name.startswith(f"{one}.") for one in may)
             assert allowed, f"{module} imports {other}"
         elif other.startswith("plugins"):

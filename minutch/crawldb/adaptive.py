@@ -21,13 +21,13 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.crawldb import rawmap
 from minutch.crawldb.adaptiverules import MIME_FILE, Bounds, read_host_bounds, read_mime_rates
 from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule, round_int
 from minutch.errors import UrlError
 from minutch.formats.javahash import float32
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import FloatWritable, Text, Writable
+from minutch.records import rawmap
 from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum, java_round
 from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY
 from minutch.urls.uri import parse_uri

@@ -22,7 +22,7 @@ import polars as pl
 
 from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
-from minutch.crawldb import rawmap, scoring
+from minutch.crawldb import scoring
 from minutch.crawldb.filtering import (
     FILTERED,
     MALFORMED,
@@ -40,6 +40,7 @@ from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.ties import Gathering
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT
+from minutch.records import rawmap
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.parallel import memory_budget, ordered

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.formats.columns import kernels_loaded
+from minutch.tables.spans import kernels_loaded
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.signedinteger[Any]]
@@ -37,8 +37,8 @@ def match(keys: pl.Series, table: pl.Series) -> Match:
     """Number the distinct `keys` and look them up in `table`; both sorted, the keys in `table` unique."""
     if len(keys) + len(table) < BULK_KEYS and not kernels_loaded():
         return _match_by_join(keys, table)
-    from minutch.formats.columns_arrow import from_series
-    from minutch.tables import match_kernels
+    from minutch.kernels import match as match_kernels
+    from minutch.kernels.arrow import from_series
 
     own, others = from_series(keys), from_series(table)
     group, at, before = (np.empty(len(keys), np.int64) for _ in range(3))
@@ -61,8 +61,8 @@ def has_repeats(keys: pl.Series) -> bool:
     """Whether a key of a sorted column stands there more than once."""
     if len(keys) < BULK_KEYS and not kernels_loaded():
         return bool(keys.eq(keys.shift()).any())
-    from minutch.formats.columns_arrow import from_series
-    from minutch.tables import match_kernels
+    from minutch.kernels import match as match_kernels
+    from minutch.kernels.arrow import from_series
 
     strings = from_series(keys)
     return bool(match_kernels.first_repeat(strings.views, strings.addresses) >= 0)
@@ -103,7 +103,7 @@ def by_score(rows: Rows, group: Ints, scores: NDArray[np.float32], limit: int) -
 def _by_group_and_score(group: Ints, scores: NDArray[np.float32]) -> Rows:
     if len(group) < BULK_KEYS and not kernels_loaded():
         return np.lexsort((-scores, group))
-    from minutch.tables import match_kernels
+    from minutch.kernels import match as match_kernels
 
     order = np.empty(len(group), np.int64)
     match_kernels.sort_runs(group, scores, order)

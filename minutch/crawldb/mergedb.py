@@ -20,11 +20,11 @@ from minutch.arguments import Flag, parse
 from minutch.crawldb.filtering import EntryFilter
 from minutch.crawldb.groups import first_of_key, has_ties, is_first, merge_sorted
 from minutch.crawldb.partitions import Entries, rewrite
-from minutch.crawldb.rawmap import RawMap
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
+from minutch.records.rawmap import RawMap
 from minutch.tables.frame import CRAWLDB_SCHEMA
 
 log = logging.getLogger(__name__)

@@ -22,9 +22,9 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import polars as pl
 
 from minutch.errors import FormatError, StoreError
-from minutch.formats.columns import kernels_loaded
 from minutch.formats.compress import codec_for
 from minutch.tables.parallel import ordered
+from minutch.tables.spans import kernels_loaded
 
 log = logging.getLogger(__name__)
 
@@ -130,8 +130,8 @@ def _find_by_line(text: SeedText) -> pl.DataFrame:
 def _find_in_bulk(text: SeedText) -> pl.DataFrame:
     import numpy as np
 
-    from minutch.crawldb.seeds_kernels import find_seeds
-    from minutch.formats.columns_reading import string_column
+    from minutch.kernels.seeds import find_seeds
+    from minutch.tables.spans_reading import string_column
 
     data = np.frombuffer(text.data, np.uint8)
     lines = text.data.count(b"\n") + 1

@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.crawldb import rawmap, schedule, scoring
+from minutch.crawldb import schedule, scoring
 from minutch.crawldb.groups import has_ties, keep_latest, merge_sorted
 from minutch.crawldb.matching import Ints, has_repeats
 from minutch.crawldb.news import Batch, Codes, News, inlinked, is_fetch, sort_out, untouched
@@ -38,6 +38,7 @@ from minutch.formats.javaio import decode_text
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
 from minutch.records import crawldatum as status
+from minutch.records import rawmap
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.packed import Patched, pack, take, unpack

@@ -18,11 +18,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.formats.columns import kernels_loaded
 from minutch.formats.javahash import text_hash
 from minutch.formats.javaio import encode_vlong
 from minutch.tables.hadooporder import map_order, merge_order
 from minutch.tables.parallel import for_each
+from minutch.tables.spans import kernels_loaded
 
 Ints = NDArray[np.int64]
 
@@ -99,8 +99,8 @@ def url_hashes(keys: pl.Series) -> Ints:
     """The hash code of each URL (Binary) that a fetch list is sorted by."""
     if len(keys) < _BULK and not kernels_loaded():
         return np.array([_url_hash(key) for key in keys], dtype=np.int64)
-    from minutch.fetchlist import hash_kernels
-    from minutch.formats.columns_arrow import from_series
+    from minutch.kernels import hash as hash_kernels
+    from minutch.kernels.arrow import from_series
 
     strings, hashes = from_series(keys), np.empty(len(keys), np.int64)
     hash_kernels.url_hashes(strings.views, strings.addresses, hashes)

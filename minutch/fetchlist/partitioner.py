@@ -15,9 +15,9 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.fetchlist.hosts import domains_of, hosts_of, map_distinct
 from minutch.formats.javahash import int32, string_hash
 from minutch.plugin.chains import SCOPE_PARTITION, URLNormalizers
+from minutch.urls.hosts import domains_of, hosts_of, map_distinct
 
 log = logging.getLogger(__name__)
 

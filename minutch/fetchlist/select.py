@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from minutch.conf import Configuration
 from minutch.crawldb.filtering import decode_keys
-from minutch.crawldb.rawmap import text_key, values_of
 from minutch.crawldb.schedule import AbstractFetchSchedule
 from minutch.errors import ConfigError, PluginError
 from minutch.formats.javahash import float32
@@ -29,6 +28,7 @@ from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.crawldatum import status_by_name
 from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.records.rawmap import text_key, values_of
 from minutch.tables import rows
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Final, Self
 import numpy as np
 import polars as pl
 
-from minutch.formats.columns_arrow import from_series
+from minutch.kernels.arrow import from_series
 from minutch.linkdb.store import LinkDb
 from minutch.linkdb.values import LINKS_SCHEMA
 from minutch.records.linksets import LinkSets, Rows
@@ -99,7 +99,7 @@ def unite(links: pl.DataFrame, limit: int, order: Rows | None = None) -> LinkSet
 
     `order` has the rows by key, if that is known.
     """
-    from minutch.linkdb import links_kernels
+    from minutch.kernels import inlinks as links_kernels
 
     if links["from_url"].null_count():
         links, order = links.filter(links["from_url"].is_not_null()), None

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.formats.columns import kernels_loaded
 from minutch.formats.javahash import hash_map_order, string_hash
+from minutch.tables.spans import kernels_loaded
 
 Ints = NDArray[np.int64]
 
@@ -32,8 +32,8 @@ def string_hashes(column: pl.Series) -> NDArray[np.int32]:
     """String.hashCode of each string of a Binary column of UTF-8."""
     if len(column) < _BULK and not kernels_loaded():
         return np.array([_hash(data) for data in column], dtype=np.int64).astype(np.int32)
-    from minutch.formats.columns_arrow import from_series
-    from minutch.linkdb import links_kernels
+    from minutch.kernels import inlinks as links_kernels
+    from minutch.kernels.arrow import from_series
 
     strings = from_series(column)
     hashes = np.empty(len(column), np.int32)

@@ -17,10 +17,10 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.filtering import decode_keys, encode_keys
-from minutch.fetchlist.hosts import hosts_of
-from minutch.formats.columns import kernels_loaded
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
+from minutch.tables.spans import kernels_loaded
+from minutch.urls.hosts import hosts_of
 
 IGNORE_INTERNAL_PROPERTY: Final = "linkdb.ignore.internal.links"
 IGNORE_EXTERNAL_PROPERTY: Final = "linkdb.ignore.external.links"
@@ -112,8 +112,8 @@ def _same_host(pages: pl.Series, targets: pl.Series) -> pl.Series:
     """Whether each link stays on its page's host; null where the target is no URL."""
     if len(pages) < _BULK and not kernels_loaded():
         return _compared(pages, targets)
-    from minutch.formats.columns_arrow import from_series
-    from minutch.linkdb import links_kernels
+    from minutch.kernels import inlinks as links_kernels
+    from minutch.kernels.arrow import from_series
 
     found = np.empty(len(pages), np.int8)
     from_strings, to_strings = from_series(pages), from_series(targets)

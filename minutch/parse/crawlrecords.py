@@ -79,8 +79,8 @@ def linked_records(links: OutlinkRun, value: bytes) -> bytes:
     """A record for each link, all with one value."""
     import numpy as np
 
-    from minutch.parse.outlink_kernels import RECORD_HEAD
-    from minutch.parse.outlink_kernels import linked_records as write_records
+    from minutch.kernels.outlinks import RECORD_HEAD
+    from minutch.kernels.outlinks import linked_records as write_records
 
     out = np.empty(len(links.data) + len(links) * (RECORD_HEAD + len(value)), np.uint8)
     data, packed = (np.frombuffer(part, np.uint8) for part in (links.data, value))

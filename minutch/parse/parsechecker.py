@@ -28,13 +28,13 @@ from minutch.parse.page import is_truncated
 from minutch.parse.signature import from_conf as signature_from_conf
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
+from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
 from minutch.plugin.protocols import ProtocolFactory
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
 from minutch.records.parsedata import ParseData
-from minutch.urls.lineserver import LINE_FLAGS, answer_lines
 
 log = logging.getLogger(__name__)
 

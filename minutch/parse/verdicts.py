@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from minutch.formats.javaio import decode_text, encode_text
-from minutch.parse.outlink_kernels import keep_links, settle, view_urls
+from minutch.kernels.outlinks import keep_links, settle, view_urls
 from minutch.records.outlinkrun import OutlinkRun
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class VerdictTable:
 
     def _settle(self, first: int) -> None:
         """Find the verdicts on the URLs from number `first` on."""
-        from minutch.formats.columns_arrow import from_series
+        from minutch.kernels.arrow import from_series
 
         judged = self._judged(first)
         strings = from_series(judged)
@@ -94,7 +94,7 @@ class VerdictTable:
         """What the URLs from number `first` on are stored as, a Binary column, null for those that are not."""
         import polars as pl
 
-        from minutch.formats.columns_arrow import to_series
+        from minutch.kernels.arrow import to_series
 
         count = int(self._state[0]) - first
         if count < _WORTH_A_COLUMN:

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from minutch.formats import columns_kernels
-from minutch.formats.columns import Batch, Lengths, Offsets
-from minutch.formats.columns_arrow import Bytes, from_series
-from minutch.formats.columns_reading import string_column
-from minutch.formats.columns_writing import BulkMapWriter, BulkWriter, Records, places
-from minutch.records import crawldatum_kernels
+from minutch.kernels import crawldatum as crawldatum_kernels
+from minutch.kernels import layout as columns_kernels
+from minutch.kernels.arrow import Bytes, from_series
+from minutch.tables.spans import Batch, Lengths, Offsets
+from minutch.tables.spans_reading import string_column
+from minutch.tables.writer import BulkMapWriter, BulkWriter, Records, places
 
 NUMBERS = {
     "status": np.dtype(np.uint8),

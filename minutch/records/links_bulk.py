@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.formats import deflate_kernels
-from minutch.formats.columns import Batch, Lengths, Offsets
-from minutch.formats.columns_arrow import Strings, from_series
-from minutch.formats.columns_native import Libdeflate, compressor
-from minutch.formats.columns_reading import string_column
-from minutch.formats.columns_writing import LEVEL, ZLIB_OVERHEAD, BulkMapWriter
 from minutch.formats.sequencefile import RECORD
-from minutch.records import links_kernels
+from minutch.kernels import deflate as deflate_kernels
+from minutch.kernels import links as links_kernels
+from minutch.kernels.arrow import Strings, from_series
+from minutch.kernels.native import Libdeflate, compressor
 from minutch.records.links import LAYOUT_METADATA
 from minutch.records.linksets import LinkSets, Rows
+from minutch.tables.spans import Batch, Lengths, Offsets
+from minutch.tables.spans_reading import string_column
+from minutch.tables.writer import LEVEL, ZLIB_OVERHEAD, BulkMapWriter
 
 _KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from minutch.formats.columns import Batch, Lengths, Offsets
-from minutch.formats.columns_arrow import Bytes, from_series
-from minutch.formats.columns_kernels import running_sum
-from minutch.records import crawldatum_bulk, selectorentry_kernels
+from minutch.kernels import selectorentry as selectorentry_kernels
+from minutch.kernels.arrow import Bytes, from_series
+from minutch.kernels.layout import running_sum
+from minutch.records import crawldatum_bulk
+from minutch.tables.spans import Batch, Lengths, Offsets
 
 
 def decode(batch: Batch) -> pl.DataFrame | None:

@@ -14,13 +14,13 @@ from typing import Any
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.columns import SPAN_SIZE, BulkFile, Span
 from minutch.formats.javaio import DataInput, encode_vlong
 from minutch.formats.mapfile import MapFileWriter
 from minutch.formats.sequencefile import NONE, SequenceFileWriter
 from minutch.records.crawldatum_columns import decode_datum, encode_datum
 from minutch.tables.frame import CRAWLDB_SCHEMA, concat
 from minutch.tables.parallel import ordered
+from minutch.tables.spans import SPAN_SIZE, BulkFile, Span
 from minutch.tables.writing import Sink, TableWriter
 
 TEXT = "org.apache.hadoop.io.Text"
@@ -119,8 +119,8 @@ class CrawlDataWriter(TableWriter[pl.DataFrame]):
         return _RowSink(SequenceFileWriter(self.path, TEXT, CRAWL_DATUM, **options))
 
     def _open_bulk(self) -> Sink[pl.DataFrame] | None:
-        from minutch.formats import columns_writing
         from minutch.records import crawldatum_bulk
+        from minutch.tables import writer as columns_writing
 
         file = columns_writing.open_bulk(
             self.path, CRAWL_DATUM, self.mapfile, self.compression, self._sync, self._index_sync

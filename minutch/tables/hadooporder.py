@@ -79,7 +79,7 @@ def _merge_into(keys: Ints, starts: Ints, ends: Ints, merged: Ints) -> None:
 
 @cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    from minutch.formats.columns_native import kernel
+    from minutch.kernels.native import kernel
 
     return kernel(function)
 

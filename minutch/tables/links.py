@@ -13,7 +13,6 @@ from pathlib import Path
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.columns import SPAN_SIZE, BulkFile, Span
 from minutch.formats.javaio import DataInput, encode_vlong
 from minutch.formats.mapfile import MapFileWriter
 from minutch.formats.sequencefile import RECORD
@@ -23,6 +22,7 @@ from minutch.records.linksets import LinkSets
 from minutch.tables.crawldata import TEXT, check_classes, data_file
 from minutch.tables.frame import INLINKS_SCHEMA, OUTLINKS_SCHEMA
 from minutch.tables.parallel import ordered
+from minutch.tables.spans import SPAN_SIZE, BulkFile, Span
 from minutch.tables.writing import Sink, TableWriter
 
 INLINKS = "org.apache.nutch.crawl.Inlinks"
@@ -119,7 +119,7 @@ class InlinksWriter(TableWriter[LinkSets]):
         return _RowSink(file, self.layout)
 
     def _open_bulk(self) -> Sink[LinkSets] | None:
-        from minutch.formats.columns_native import libdeflate
+        from minutch.kernels.native import libdeflate
         from minutch.records import links_bulk
 
         library = libdeflate()

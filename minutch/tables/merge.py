@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from minutch.formats.columns import kernels_loaded
+from minutch.tables.spans import kernels_loaded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +34,8 @@ def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.sort("key", maintain_order=True)
     import numpy as np
 
-    from minutch.formats import columns_kernels
-    from minutch.formats.columns_arrow import from_series
+    from minutch.kernels import layout as columns_kernels
+    from minutch.kernels.arrow import from_series
 
     frame = frame.rechunk()  # rows are gathered from one chunk several times faster than from many
     keys = from_series(frame["key"])
@@ -52,8 +52,8 @@ def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
     """
     import numpy as np
 
-    from minutch.formats.columns_arrow import MAX_BUFFER, from_series, to_series
-    from minutch.tables import sort_kernels
+    from minutch.kernels import sort as sort_kernels
+    from minutch.kernels.arrow import MAX_BUFFER, from_series, to_series
 
     keys = from_series(frame["key"])
     entries = np.empty((len(rows) + 1) * sort_kernels.ROOM, np.uint8)
@@ -70,8 +70,8 @@ def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
 
 def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
     """`rows`, numbers of rows of `frame`, sorted in place: in ascending order of key, those of one key by number."""
-    from minutch.formats.columns_arrow import from_series
-    from minutch.tables import sort_kernels
+    from minutch.kernels import sort as sort_kernels
+    from minutch.kernels.arrow import from_series
 
     keys = from_series(frame["key"])
     sort_kernels.sort_order(keys.views, keys.addresses, rows)

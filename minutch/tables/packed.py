@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from minutch.formats.columns import BulkFile, Span
 from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import MapFileWriter
 from minutch.records.crawldatum_columns import decode_datum, encode_datum
@@ -26,6 +25,7 @@ from minutch.tables.crawldata import CRAWL_DATUM, TEXT, open_file, read_span
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.tables.merge import is_bulk
 from minutch.tables.parallel import ordered
+from minutch.tables.spans import BulkFile, Span
 from minutch.tables.writing import Sink, TableWriter
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def pack(frame: pl.DataFrame) -> pl.DataFrame:
     if not is_bulk(frame):
         values = [encode_datum(row) for row in frame.select(list(_FIELDS)).iter_rows()]
         return frame.select(*_KEPT, pl.Series("value", values, dtype=pl.Binary))
-    from minutch.formats.columns_reading import string_column
     from minutch.records import crawldatum_bulk
+    from minutch.tables.spans_reading import string_column
 
     return frame.select(*_KEPT, string_column("value", *crawldatum_bulk.encode(frame)))
 
@@ -74,9 +74,9 @@ def unpack(table: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame(rows, schema=_FIELDS, orient="row").insert_column(0, table["key"])
     import numpy as np
 
-    from minutch.formats.columns_arrow import from_series
+    from minutch.kernels import sort as sort_kernels
+    from minutch.kernels.arrow import from_series
     from minutch.records import crawldatum_bulk
-    from minutch.tables import sort_kernels
 
     values = from_series(table["value"])
     every = np.arange(len(table), dtype=np.uint32)
@@ -144,9 +144,9 @@ class PatchedWriter(TableWriter[Patched]):
         return _RowSink(MapFileWriter(self.path, TEXT, CRAWL_DATUM, **self._syncs))
 
     def _open_bulk(self) -> Sink[Patched] | None:
-        from minutch.formats.columns_native import libdeflate
-        from minutch.formats.columns_writing import BulkMapWriter
+        from minutch.kernels.native import libdeflate
         from minutch.records import crawldatum_bulk
+        from minutch.tables.writer import BulkMapWriter
 
         library = libdeflate()
         if library is None:

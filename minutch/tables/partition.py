@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from minutch.formats.columns import kernels_loaded
 from minutch.formats.javahash import partition
+from minutch.tables.spans import kernels_loaded
 
 BULK_KEYS = 50_000
 """Keys from which loading the kernels takes less time than hashing one by one."""
@@ -25,8 +25,8 @@ def partition_of(keys: pl.Series, parts: int) -> pl.Series:
         return pl.Series("part", [partition(key, parts) for key in keys], dtype=pl.UInt32)
     import numpy as np
 
-    from minutch.formats import columns_kernels
-    from minutch.formats.columns_arrow import from_series
+    from minutch.kernels import layout as columns_kernels
+    from minutch.kernels.arrow import from_series
 
     strings = from_series(keys)
     out = np.empty(len(keys), np.uint32)

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.formats.columns import Offsets
-from minutch.formats.columns_arrow import MAX_BUFFER, Strings, from_series, to_series
-from minutch.tables import range_kernels
+from minutch.kernels import ranges as range_kernels
+from minutch.kernels.arrow import MAX_BUFFER, Strings, from_series, to_series
 from minutch.tables.parallel import for_each
+from minutch.tables.spans import Offsets
 
 RANGE_ROWS = 1 << 16
 """About as many rows as a range should have: some megabytes of URLs."""

@@ -114,7 +114,7 @@ class Resolver:
     def _resolve_run(self, run: OutlinkRun) -> OutlinkRun:
         import numpy as np
 
-        from minutch.urls.resolve_kernels import resolve_links
+        from minutch.kernels.resolve import resolve_links
 
         prefixes, bounds = self._prefixes()
         data = np.frombuffer(run.data, np.uint8)

@@ -9,9 +9,6 @@ One walk over the tree collects everything:
     links    the elements of `link_attributes`, with the text inside for an anchor, else the alternative texts of its
              images; elements with rel=nofollow, method=post or (a, form) without anything inside are left out
 
-Blanks are Java's `\s`; a no-break space is text. There are two walks that give the same: `walk` in Python, and
-`tree_kernels` over Lexbor's own memory, which is ten times as fast but takes a moment to load. So a process begins with
-the former and goes over to the latter when it has seen a number of pages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether Lexbor's trees lie in memory as `tree_kernels` takes them to.
+"""Whether Lexbor's trees lie in memory as kernel `html` takes them to.
 
 A small page is read twice: by selectolax, and by the kernel's offsets through /proc/self/mem, which answers a wrong
 address with an error where a kernel would end the process. Only if both say the same of every node, text and
@@ -16,7 +16,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from . import tree_kernels as kernels
+from minutch.kernels import html as kernels
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Between the kernel of `tree_kernels` and a `Page`: rules as tables, room, and strings of what it found."""
+"""Between the kernel `html` and a `Page`: rules as tables, room, and strings of what it found."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
+from minutch.kernels import html as kernels
 from minutch.records.outlinkrun import OutlinkRun
 
-from . import tree_kernels as kernels
 from .extract import Rules
 from .tree_layout import attribute_numbers
 from .walk import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Page, first_base

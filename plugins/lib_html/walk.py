@@ -1,4 +1,4 @@
-"""The walk over a page's tree in Python: what `tree_kernels` has to give as well, and the way for a few pages."""
+"""The walk over a page's tree in Python: what the kernel `html` has to give as well, and the way for a few pages."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from minutch.urls.columns import domain_column, host_column
-from minutch.urls.javaregex import LINE_ENDS
+from minutch.urls.javaregex.engine import LINE_ENDS
 
 from .rules import Rule, RuleFilter
 

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Matcher(Protocol):
-    """One pattern; see `minutch.urls.javaregex.JavaRegex`."""
+    """One pattern; see `minutch.urls.javaregex.engine.JavaRegex`."""
 
     @property
     def pattern(self) -> str: ...

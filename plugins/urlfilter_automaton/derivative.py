@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import reduce
 
-from minutch.urls import charclass
-from minutch.urls.charclass import Ranges
-from minutch.urls.regextree import Alternation, Chars, Repeat, Sequence
+from minutch.urls.javaregex import charclass
+from minutch.urls.javaregex.charclass import Ranges
+from minutch.urls.javaregex.tree import Alternation, Chars, Repeat, Sequence
 
 from .syntax import Complement, Intersection, Pattern
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from minutch.errors import ConfigError
-from minutch.urls import charclass
-from minutch.urls.regextree import Alternation, Chars, Node, Repeat, Sequence
+from minutch.urls.javaregex import charclass
+from minutch.urls.javaregex.tree import Alternation, Chars, Node, Repeat, Sequence
 
 _COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _ANY = Chars(charclass.ANY_CHARACTER)
@@ -44,7 +44,7 @@ class Complement:
 
 
 Pattern: TypeAlias = Node | Intersection | Complement
-"""A tree of `minutch.urls.regexsyntax` nodes, in which the two above may stand anywhere."""
+"""A tree of `minutch.urls.javaregex.syntax` nodes, in which the two above may stand anywhere."""
 
 
 def parse_pattern(text: str) -> Pattern:

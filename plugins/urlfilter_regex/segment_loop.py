@@ -40,6 +40,6 @@ class SegmentLoop:
         """The same for a column, where it is a long one."""
         if len(urls) < BULK_URLS:
             return None
-        from .segment_kernels import search
+        from minutch.kernels.segments import search
 
         return search(urls)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from minutch.errors import ConfigError, UrlError
 from minutch.plugin.points import URLNormalizer
 from minutch.urls.columns import rewrite
-from minutch.urls.javaregex import JavaRegex
+from minutch.urls.javaregex.engine import JavaRegex
 from minutch.urls.parts import parse
 from minutch.urls.percent import form_decode
 

@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.formats.columns_reading import string_column
 from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import MapFileWriter
 from minutch.records.crawldatum import (
@@ -40,6 +39,7 @@ from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.links import PARSE_DATA
 from minutch.tables.merge import sort_by_key
 from minutch.tables.partition import split
+from minutch.tables.spans_reading import string_column
 
 NOW = 1_763_700_000_000
 """The time of the made-up crawl, in ms."""

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.crawldb import rawmap
 from minutch.errors import FormatError
 from minutch.formats.writables import (
     BooleanWritable,
@@ -20,6 +19,7 @@ from minutch.formats.writables import (
     VIntWritable,
     Writable,
 )
+from minutch.records import rawmap
 from minutch.records.protocolstatus import ProtocolStatus
 
 texts = st.text(max_size=200).map(Text)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.fetchlist.hosts import domains_of, hosts_of
 from minutch.fetchlist.partitioner import UrlPartitioner
 from minutch.formats.javahash import string_hash
+from minutch.urls.hosts import domains_of, hosts_of
 from minutch.urls.parts import host_of
 
 PLAIN = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})

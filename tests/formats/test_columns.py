@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from minutch.errors import ChecksumError, FormatError
-from minutch.formats import columns
 from minutch.formats.checksum import crc_path
-from minutch.formats.columns import Batch, BulkFile
+from minutch.tables import spans as columns
+from minutch.tables.spans import Batch, BulkFile
 from tests.support.tables import SYNC, Records, by_kernels, some_records, write_records
 
 COMPRESSIONS = ("NONE", "RECORD", "BLOCK")

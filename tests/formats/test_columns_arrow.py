@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from minutch.errors import FormatError
-from minutch.formats import columns_arrow
-from minutch.formats.columns_arrow import from_series
-from minutch.formats.columns_reading import string_column
-from minutch.formats.columns_writing import places
+from minutch.kernels import arrow as columns_arrow
+from minutch.kernels.arrow import from_series
+from minutch.tables.spans_reading import string_column
+from minutch.tables.writer import places
 
 STRINGS = [b"", b"a", b"exactly12byt", b"thirteen byte", b"http://www.example.org/", b"\xff\0\xfe", b"x" * 5000]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.golden import PROJECT
 
 KERNELS = """
-from minutch.formats.columns_native import kernel
+from minutch.kernels.native import kernel
 
 @kernel
 def twice(number):

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from minutch.formats import columns_writing
 from minutch.formats.checksum import verify_file
-from minutch.formats.columns_arrow import from_series
-from minutch.formats.columns_native import libdeflate
-from minutch.formats.columns_writing import BulkSequenceWriter
+from minutch.kernels.arrow import from_series
+from minutch.kernels.native import libdeflate
+from minutch.tables import writer as columns_writing
+from minutch.tables.writer import BulkSequenceWriter
 from tests.support.tables import SYNC, read_records
 
 SIZE, COUNT = 3000, 3000

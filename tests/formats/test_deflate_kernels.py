@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.formats.columns_native import libdeflate
-from minutch.formats.columns_writing import deflate
-from minutch.formats.deflate_kernels import OVERHEAD, SHORT
+from minutch.kernels.deflate import OVERHEAD, SHORT
+from minutch.kernels.native import libdeflate
+from minutch.tables.writer import deflate
 
 
 def streams(strings: list[bytes]) -> list[bytes]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, PluginError
-from minutch.formats import columns_arrow
-from minutch.formats.columns_arrow import Bytes, Views
+from minutch.kernels import arrow as columns_arrow
+from minutch.kernels.arrow import Bytes, Views
 from minutch.parse import verdicts
 from minutch.parse.outlinks import OutlinkRules
 from minutch.parse.signature import MD5Signature, TextProfileSignature, from_conf

@@ -17,7 +17,7 @@ from minutch.clock import FakeClock
 from minutch.errors import UsageError
 from minutch.job import JobContext
 from minutch.parse.parsechecker import FLAGS, USAGE, CheckError, PageChecker, run
-from minutch.urls.lineserver import LineServer
+from minutch.plugin.lineserver import LineServer
 from tests.support.pages import configuration
 
 PAGE = "<html><head><title>T</title></head><body>text <a href='http://e.org/x'>a link</a></body></html>"

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from minutch.errors import ParseError
 from minutch.formats.writables import MapWritable, Text
+from minutch.kernels import html as kernels
 from minutch.parse.dispatch import ParserFactory
 from minutch.parse.worker import WorkerPool
 from minutch.records.content import Content
@@ -25,7 +26,6 @@ from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
 from minutch.segment.store import CONTENT, Segment
 from plugins.lib_html import extract, tree_layout
-from plugins.lib_html import tree_kernels as kernels
 from plugins.lib_html.extract import MANY_PAGES, Extractor
 from plugins.lib_html.tree_reader import TreeReader, tree_reader
 from plugins.lib_html.walk import Page

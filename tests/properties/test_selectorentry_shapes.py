@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.formats.columns import Batch, BulkFile
-from minutch.formats.columns_arrow import Bytes
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import MapWritable, Text
+from minutch.kernels.arrow import Bytes
 from minutch.records import selectorentry_bulk
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.selectorentry import SelectorEntry
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.rows import records
+from minutch.tables.spans import Batch, BulkFile
 from tests.support.tables import by_kernels, some_records, write_records
 
 COMPRESSIONS = ("NONE", "RECORD", "BLOCK")

@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from unittest import mock
 
-from minutch.formats.columns import BulkFile
 from minutch.formats.javaio import DataInput, encode_vlong
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.formats.sequencewriter import SequenceFileWriter
@@ -18,6 +17,7 @@ from minutch.records import protocolstatus
 from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.tables.crawldata import CRAWL_DATUM, TEXT
+from minutch.tables.spans import BulkFile
 
 Records = list[tuple[bytes, bytes]]
 """Key bytes (of the URL, not of the Text) and serialized values."""
@@ -35,7 +35,7 @@ def record_by_record() -> Iterator[None]:
 @contextmanager
 def by_kernels() -> Iterator[None]:
     """Inside, files of any size are read by kernels where they can be."""
-    import minutch.formats.columns_kernels  # noqa: F401  what is loaded is used
+    import minutch.kernels.layout  # noqa: F401  what is loaded is used
 
     yield
 

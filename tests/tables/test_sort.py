@@ -72,7 +72,7 @@ def test_small_tables_are_sorted_without_kernels(monkeypatch: pytest.MonkeyPatch
 def test_equal_keys_lie_in_memory_once() -> None:
     keys = [b"http://www.example.org/%d.html" % (i * 7 % 10) for i in range(1000)]
     with by_kernels():
-        from minutch.formats.columns_arrow import from_series
+        from minutch.kernels.arrow import from_series
 
         ordered = sort_by_key(pl.DataFrame({"key": keys}, schema={"key": pl.Binary}))["key"]
         strings = from_series(ordered)

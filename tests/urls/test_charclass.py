@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.urls import charclass
-from minutch.urls.charclass import Ranges
+from minutch.urls.javaregex import charclass
+from minutch.urls.javaregex.charclass import Ranges
 
 small_sets = st.sets(st.integers(0, 40)).map(lambda codes: charclass.ranges((code, code) for code in codes))
 

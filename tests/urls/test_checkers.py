@@ -14,8 +14,8 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError, UsageError
 from minutch.fetch import robotsparser
 from minutch.job import JobContext
-from minutch.urls import filterchecker, normalizerchecker
-from minutch.urls.lineserver import LineServer
+from minutch.plugin import filterchecker, normalizerchecker
+from minutch.plugin.lineserver import LineServer
 
 
 def call(

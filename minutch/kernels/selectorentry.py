@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_kernels import int_at, put_int, put_vint, vint_at, vint_size
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, kernel, string_at
+from minutch.kernels.layout import int_at, put_int, put_vint, vint_at, vint_size
+from minutch.kernels.native import Array, Bool, Int, copy_bytes, kernel, string_at
 
 _NUMBER = 4  # bytes of the segment's number
 

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from minutch.formats.columns_native import Array, Int, call7, copy_bytes, kernel, load8, load64, store32, store64
+from minutch.kernels.native import Array, Int, call7, copy_bytes, kernel, load8, load64, store32, store64
 
 SHORT: Final = 2048
 """Bytes up to which a string is for this kernel."""

@@ -105,7 +105,7 @@ class _Export:
     """One array, offered to Polars by the Arrow PyCapsule protocol."""
 
     def __init__(self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None) -> None:
-        from minutch.formats.columns_native import release_function
+        from minutch.kernels.native import release_function
 
         sizes = np.array([len(buffer) for buffer in buffers], np.int64)
         addresses = [None if valid is None else valid.ctypes.data, views.ctypes.data]

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from minutch.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
-from minutch.formats.columns_arrow import Bytes
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
+from minutch.kernels.arrow import Bytes
 
 Offsets = npt.NDArray[np.int64]
 Lengths = npt.NDArray[np.int32]
@@ -35,7 +35,7 @@ SPAN_SIZE = 1 << 24
 WORTH_IT = {NONE: 4 << 20, RECORD: 1 << 20, BLOCK: 1 << 20}
 """Sizes of files, by compression, from which loading the kernels takes less time than reading record by record."""
 _VERSION = 6
-_KERNELS = "minutch.formats.columns_kernels"
+_KERNELS = "minutch.kernels.layout"
 
 
 class Batch(NamedTuple):
@@ -117,7 +117,7 @@ class BulkFile:
         """The records of a span; None if the kernels can't read it, or something in it looks wrong."""
         if not self.is_bulk:
             return None
-        from minutch.formats import columns_reading
+        from minutch.tables import spans_reading as columns_reading
 
         sums, chunk = self._read_sums()
         unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minutch.urls.charclass import Ranges
+from minutch.urls.javaregex.charclass import Ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_kernels import compare
-from minutch.formats.columns_native import (
+from minutch.kernels.layout import compare
+from minutch.kernels.native import (
     Array,
     Int,
     copy_bytes,

@@ -15,17 +15,17 @@ from typing import IO, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from minutch.errors import FormatError
-from minutch.formats import columns_kernels as kernels
-from minutch.formats import deflate_kernels
 from minutch.formats.checksum import BYTES_PER_CHECKSUM, MAGIC, crc_path
-from minutch.formats.columns import Lengths, Offsets
-from minutch.formats.columns_arrow import Bytes, Strings
-from minutch.formats.columns_native import Libdeflate, compressor, libdeflate
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SYNC_INTERVAL, SequenceFileWriter
 from minutch.formats.sequenceheader import SequenceHeader, new_sync
+from minutch.kernels import deflate as deflate_kernels
+from minutch.kernels import layout as kernels
+from minutch.kernels.arrow import Bytes, Strings
+from minutch.kernels.native import Libdeflate, compressor, libdeflate
+from minutch.tables.spans import Lengths, Offsets
 
 TEXT = "org.apache.hadoop.io.Text"
 LEVEL = 1

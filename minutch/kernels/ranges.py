@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_kernels import compare
-from minutch.formats.columns_native import (
+from minutch.kernels.layout import compare
+from minutch.kernels.native import (
     Array,
     Int,
     copy_bytes,
@@ -18,7 +18,7 @@ from minutch.formats.columns_native import (
     store32,
     string_at,
 )
-from minutch.tables.sort_kernels import word_of
+from minutch.kernels.sort import word_of
 
 _AHEAD = 12  # rows whose strings are on their way to the cache
 

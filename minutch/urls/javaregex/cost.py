@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from minutch.urls.regextree import Alternation, Backreference, Chars, Group, Look, Node, Repeat, Sequence, Tree
+from minutch.urls.javaregex.tree import Alternation, Backreference, Chars, Group, Look, Node, Repeat, Sequence, Tree
 
 _MANY = 100
 

@@ -2,8 +2,8 @@
 
 A kernel is a function that Numba compiles; it walks bytes without Python's lock. Kernels are compiled when they are
 first used on data that is worth it, and cached in the user's cache directory (or NUMBA_CACHE_DIR), by a digest of all
-their sources: Numba itself does not notice that a kernel in another module changed. Modules of kernels are named
-`*_kernels.py`.
+their sources: Numba itself does not notice that a kernel in another module changed. All kernels stand in this
+folder.
 
 libdeflate is the library inside the `deflate` package, called by the addresses of its C functions:
 
@@ -49,8 +49,7 @@ _user_cache: Any = user_cache_dir
 
 def _cache_directory() -> Path:
     """Where this version's compiled kernels are kept."""
-    package = Path(__file__).parents[1]
-    sources = sorted([Path(__file__), *package.rglob("*_kernels.py")])
+    sources = sorted(Path(__file__).parent.glob("*.py"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     base = Path(_config.CACHE_DIR or _user_cache("minutch"))
     return base / f"kernels-{digest}"

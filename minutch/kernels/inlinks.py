@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from minutch.formats.columns_kernels import hash_ascii
-from minutch.formats.columns_native import Array, Int, kernel, load8, load64, string_at
-from minutch.records.links_kernels import AHEAD, ask_for_string, ask_for_view
+from minutch.kernels.layout import hash_ascii
+from minutch.kernels.links import AHEAD, ask_for_string, ask_for_view
+from minutch.kernels.native import Array, Int, kernel, load8, load64, string_at
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
 """What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to tell."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_kernels import int_at, put_int
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, string_at
+from minutch.kernels.layout import int_at, put_int
+from minutch.kernels.native import Array, Bool, Int, copy_bytes, inlined, kernel, string_at
 
 FIXED_SIZE = 28
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_native import Array, Int, kernel, load8, load64
+from minutch.kernels.native import Array, Int, kernel, load8, load64
 
 _BLANK, _COMMENT, _TAB, _LINE_FEED = 32, ord("#"), 9, 10
 

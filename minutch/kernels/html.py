@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_kernels import put_vint
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, load8, load32, load64, store8
+from minutch.kernels.layout import put_vint
+from minutch.kernels.native import Array, Bool, Int, copy_bytes, inlined, kernel, load8, load32, load64, store8
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
 """Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is none of Lexbor's."""

@@ -9,7 +9,7 @@ from minutch.arguments import Flag, fail, parse
 from minutch.errors import UrlError
 from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT, URLNormalizers
-from minutch.urls.lineserver import LINE_FLAGS, answer_lines
+from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 
 USAGE = """\
 URLNormalizerChecker [-Dproperty=value]... [-normalizer <normalizerName>] [-scope <scope>] \

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from minutch.formats.columns_kernels import put_vint, vint_at
-from minutch.formats.columns_native import Array, Bool, Int, inlined, kernel
+from minutch.kernels.layout import put_vint, vint_at
+from minutch.kernels.native import Array, Bool, Int, inlined, kernel
 
 ROOT: Final = 0
 DIRECTORY: Final = 1

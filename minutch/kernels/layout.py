@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_native import (
+from minutch.kernels.native import (
     Array,
     Bool,
     Int,

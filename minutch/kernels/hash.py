@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_native import Array, Int, kernel, load8, string_at
+from minutch.kernels.native import Array, Int, kernel, load8, string_at
 
 
 @kernel

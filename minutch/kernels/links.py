@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_kernels import int_at, put_int, put_vint, vint_at, vint_size
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, prefetch, string_at
-from minutch.formats.deflate_kernels import BEFORE, deflate_one, finish_stored
+from minutch.kernels.deflate import BEFORE, deflate_one, finish_stored
+from minutch.kernels.layout import int_at, put_int, put_vint, vint_at, vint_size
+from minutch.kernels.native import Array, Bool, Int, copy_bytes, inlined, kernel, prefetch, string_at
 
 PARSE_DATA_VERSION = 5
 PARSE_STATUS_VERSION = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from minutch.formats.columns_arrow import from_series
-from minutch.formats.columns_kernels import compare
-from minutch.formats.columns_native import Array, Bool, Int, kernel, load8, load64, string_at
+from minutch.kernels.arrow import from_series
+from minutch.kernels.layout import compare
+from minutch.kernels.native import Array, Bool, Int, kernel, load8, load64, string_at
 
 _SLASH = ord("/")
 

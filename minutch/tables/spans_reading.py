@@ -13,11 +13,11 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from minutch.formats import columns_kernels as kernels
-from minutch.formats.columns import Batch, Lengths, Offsets, Span
-from minutch.formats.columns_arrow import Bytes, to_series
-from minutch.formats.columns_native import decompressor, libdeflate
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD
+from minutch.kernels import layout as kernels
+from minutch.kernels.arrow import Bytes, to_series
+from minutch.kernels.native import decompressor, libdeflate
+from minutch.tables.spans import Batch, Lengths, Offsets, Span
 
 _TYPICAL_RECORD = 64
 _TYPICAL_RATIO = 4

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minutch.urls import charclass
-from minutch.urls.charclass import Ranges
-from minutch.urls.regextree import (
+from minutch.urls.javaregex import charclass
+from minutch.urls.javaregex.charclass import Ranges
+from minutch.urls.javaregex.tree import (
     Alternation,
     Anchor,
     Backreference,

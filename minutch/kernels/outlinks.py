@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from minutch.formats.columns_kernels import compare, put_int, put_vint, vint_at, vint_size
-from minutch.formats.columns_native import Array, Bool, Int, copy_bytes, inlined, kernel, load64, string_at
+from minutch.kernels.layout import compare, put_int, put_vint, vint_at, vint_size
+from minutch.kernels.native import Array, Bool, Int, copy_bytes, inlined, kernel, load64, string_at
 
 REJECTED: Final = -1
 PENDING: Final = -2

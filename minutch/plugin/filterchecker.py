@@ -8,7 +8,7 @@ from __future__ import annotations
 from minutch.arguments import Flag, fail, parse
 from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters
-from minutch.urls.lineserver import LINE_FLAGS, answer_lines
+from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 
 USAGE = """\
 URLFilterChecker [-Dproperty=value]... [-filterName filterName] (-stdin | -listen <port> [-keepClientCnxOpen])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.formats.columns_kernels import compare
-from minutch.formats.columns_native import Array, Int, kernel, string_at
+from minutch.kernels.layout import compare
+from minutch.kernels.native import Array, Int, kernel, string_at
 
 
 @kernel
