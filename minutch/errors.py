@@ -72,6 +72,11 @@ class FormatError(MinutchError):
             self.offset = base + (self.offset or 0)
         return self
 
+    def within(self, path: str | Path) -> FormatError:
+        """The same error, in a file of which only a part has been named; for re-raising."""
+        self.path = f"{path}, {self.path}" if self.path else str(path)
+        return self
+
     def __str__(self) -> str:
         text = self.what
         if self.expected is not None:

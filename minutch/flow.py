@@ -86,6 +86,8 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "robots.txt, URL list", "stdout", "which URLs a robots.txt allows"),
         Command("showproperties", "minutch.showproperties", "org.apache.nutch.tools.ShowProperties",
                 "configuration", "stdout", "all properties, their values, and which of them this version acts on"),
+        Command("warm", "minutch.warm", "",
+                "kernels", "object code", "compile what jobs on whole databases run in, ahead of time"),
         Command("plugin", "minutch.plugin.run", "org.apache.nutch.plugin.PluginRepository",
                 "plugins", "stdout", "list the plugins, or run the main function of one of a plugin's modules"),
     ),

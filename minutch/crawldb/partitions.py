@@ -25,13 +25,13 @@ from minutch.formats.javahash import partition
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import Counters
-from minutch.tables.crawldata import data_file
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, empty
 from minutch.tables.merge import aligned
 from minutch.tables.packed import Patched
 from minutch.tables.parallel import for_each, memory_budget, ordered, workers
 from minutch.tables.shuffle import Shuffle
-from minutch.tables.writing import TableWriter
+from minutch.tables.spans import data_file
+from minutch.tables.writer import TableWriter
 
 if TYPE_CHECKING:
     from minutch.job import Progress

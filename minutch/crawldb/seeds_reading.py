@@ -131,7 +131,7 @@ def _find_in_bulk(text: SeedText) -> pl.DataFrame:
     import numpy as np
 
     from minutch.kernels.seeds import find_seeds
-    from minutch.tables.spans_reading import string_column
+    from minutch.records.batch import string_column
 
     data = np.frombuffer(text.data, np.uint8)
     lines = text.data.count(b"\n") + 1

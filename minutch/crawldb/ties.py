@@ -16,8 +16,7 @@ import polars as pl
 
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.hadooporder import Ints, map_order, merge_order
-from minutch.tables.partition import partition_of
-from minutch.tables.shuffle import Shuffle
+from minutch.tables.shuffle import Shuffle, partition_of
 
 FOLLOWED: Final = 40_000
 _DATUM_SIZE: Final = 29  # a CrawlDatum's bytes without signature and metadata

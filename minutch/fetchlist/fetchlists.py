@@ -26,7 +26,7 @@ from minutch.records.rawmap import merge
 from minutch.segment.store import CRAWL_GENERATE, Segment, new_segment_name
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.database import part_name
-from minutch.tables.install import sync_directory
+from minutch.tables.install import sync_path
 
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
@@ -81,7 +81,7 @@ class FetchListWriter:
         except BaseException:
             segment.path.rmdir()
             raise
-        sync_directory(self._segments)
+        sync_path(self._segments)
         return segment.path
 
     def _places(self, entries: pl.DataFrame) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Kernels that decode and encode CrawlDatum, version 7, in bulk; `crawldatum_columns` has the layout.
+"""Kernels that decode and encode CrawlDatum, version 7, in bulk; `records.crawldatum_columns` has the layout.
 
 A record that is not a plain version 7 one makes the kernel stop, and the caller turns to the codec for single records.
 """
@@ -7,20 +7,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.layout import int_at, put_int
-from minutch.kernels.native import Array, Bool, Int, copy_bytes, inlined, kernel, string_at
+from minutch.kernels.memory import int_at, put_int
+from minutch.kernels.native import (
+    I8,
+    I32,
+    I64,
+    U8,
+    U64,
+    Bool,
+    Int,
+    Views,
+    copy_bytes,
+    inlined,
+    inner,
+    kernel,
+    string_at,
+)
 
 FIXED_SIZE = 28
 
 
 @inlined
-def long_at(buf: Array, at: Int) -> Int:
+def long_at(buf: U8, at: Int) -> Int:
     """The big-endian long at `at`."""
     return int_at(buf, at) << 32 | int_at(buf, at + 4) & 0xFFFF_FFFF
 
 
 @inlined
-def put_long(buf: Array, at: Int, value: Int) -> None:
+def put_long(buf: U8, at: Int, value: Int) -> None:
     """Store a big-endian long."""
     put_int(buf, at, value >> 32)
     put_int(buf, at + 4, value)
@@ -28,20 +42,20 @@ def put_long(buf: Array, at: Int, value: Int) -> None:
 
 @kernel
 def decode(
-    buf: Array,
-    at: Array,
-    length: Array,
+    buf: U8,
+    at: I64,
+    length: I32,
     optional: Bool,
-    status: Array,
-    fetch_time: Array,
-    modified_time: Array,
-    retries: Array,
-    interval: Array,
-    score_bits: Array,
-    signature_at: Array,
-    signature_len: Array,
-    metadata_at: Array,
-    metadata_len: Array,
+    status: U8,
+    fetch_time: I64,
+    modified_time: I64,
+    retries: I8,
+    interval: I32,
+    score_bits: I32,
+    signature_at: I64,
+    signature_len: I32,
+    metadata_at: I64,
+    metadata_len: I32,
 ) -> Bool:
     """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a plain version 7.
 
@@ -83,7 +97,7 @@ def decode(
 
 
 @kernel
-def plain(buf: Array, at: Array, length: Array, status: Array, fetch_time: Array, score_bits: Array) -> Bool:
+def plain(buf: U8, at: I64, length: I32, status: U8, fetch_time: I64, score_bits: I32) -> Bool:
     """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not as `encode` writes it."""
     for i in range(len(at)):
         p = at[i]
@@ -104,8 +118,8 @@ def plain(buf: Array, at: Array, length: Array, status: Array, fetch_time: Array
     return True
 
 
-@kernel
-def map_size(buf: Array, at: Int, end: Int) -> Int:
+@inner
+def map_size(buf: U8, at: Int, end: Int) -> Int:
     """The number of entries of the MapWritable at `at`; -1 if it goes beyond `end`."""
     if at >= end:
         return -1
@@ -120,18 +134,18 @@ def map_size(buf: Array, at: Int, end: Int) -> Int:
 
 @kernel
 def encode(
-    buf: Array,
-    at: Array,
-    status: Array,
-    fetch_time: Array,
-    modified_time: Array,
-    retries: Array,
-    interval: Array,
-    score_bits: Array,
-    signatures: Array,
-    signature_addresses: Array,
-    metadata: Array,
-    metadata_addresses: Array,
+    buf: U8,
+    at: I64,
+    status: U8,
+    fetch_time: I64,
+    modified_time: I64,
+    retries: I8,
+    interval: I32,
+    score_bits: I32,
+    signatures: Views,
+    signature_addresses: U64,
+    metadata: Views,
+    metadata_addresses: U64,
 ) -> None:
     """Write the records to the offsets `at` of `buf`; empty signatures and metadata stand for none."""
     target = np.int64(buf.ctypes.data)

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from minutch.kernels.native import Array, Int, call7, copy_bytes, kernel, load8, load64, store32, store64
+from minutch.kernels.native import I32, I64, U8, Int, call7, copy_bytes, inner, kernel, load8, load64, store32, store64
 
 SHORT: Final = 2048
 """Bytes up to which a string is for this kernel."""
@@ -26,6 +26,9 @@ BEFORE: Final = 7
 """Bytes of a stream before a string that is stored: header, block header."""
 OVERHEAD: Final = BEFORE + 4
 """Bytes that a stream may be longer than its string: those and the checksum."""
+
+LIBRARY_OVERHEAD: Final = 64
+"""Bytes that libdeflate may want beyond a string's."""
 
 _HASH_BITS: Final = 12
 _MIN_MATCH: Final = 4
@@ -88,13 +91,12 @@ _LENGTH, _LENGTH_BITS = map(_table, _length_codes())
 _DISTANCE, _DISTANCE_BITS = map(_table, _distance_codes())
 
 
-@kernel
-def new_places() -> Array:
+def new_places() -> I64:
     """The table that `deflate_one` works with; it may be used again and again."""
     return np.zeros((1 << _HASH_BITS) + 1, np.int64)
 
 
-@kernel
+@inner
 def _checksum(source: Int, size: Int) -> Int:
     """Adler-32."""
     low, high = np.uint64(1), np.uint64(0)
@@ -115,7 +117,7 @@ def _checksum(source: Int, size: Int) -> Int:
     return high << np.uint64(16) | low
 
 
-@kernel
+@inner
 def _put_checksum(target: Int, source: Int, size: Int) -> Int:
     """The string's checksum at the address `target`; returns the address after it."""
     value = np.int64(_checksum(source, size))
@@ -123,7 +125,7 @@ def _put_checksum(target: Int, source: Int, size: Int) -> Int:
     return target + 4
 
 
-@kernel
+@inner
 def finish_stored(target: Int, size: Int) -> Int:
     """Make the `size` (below 65,536) bytes at `target + BEFORE` a stream from `target` on; returns its length."""
     store32(target, np.int64(0x010178) | (size & 0xFF) << 24)  # zlib's header; the one block, stored
@@ -131,8 +133,8 @@ def finish_stored(target: Int, size: Int) -> Int:
     return _put_checksum(target + BEFORE + size, target + BEFORE, size) - target
 
 
-@kernel
-def _compressed(source: Int, size: Int, target: Int, places: Array) -> Int:
+@inner
+def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
     """The string compressed to `target`; returns the length, -1 if that would be more than stored."""
     base = places[-1]  # places of this string are counted from here
     places[-1] = base + size + 1
@@ -179,8 +181,8 @@ def _compressed(source: Int, size: Int, target: Int, places: Array) -> Int:
     return _put_checksum(end, source, size) - target
 
 
-@kernel
-def deflate_one(source: Int, size: Int, target: Int, room: Int, places: Array, compressor: Int, function: Int) -> Int:
+@inner
+def deflate_one(source: Int, size: Int, target: Int, room: Int, places: I64, compressor: Int, function: Int) -> Int:
     """Write the string of `size` bytes at `source` to `target`, of which `room` bytes are free; the stream's length.
 
     Strings up to SHORT bytes need room for OVERHEAD more, longer ones are for libdeflate.
@@ -195,16 +197,16 @@ def deflate_one(source: Int, size: Int, target: Int, room: Int, places: Array, c
 
 
 @kernel
-def deflate(
-    buf: Array, at: Array, length: Array, out: Array, out_at: Array, out_len: Array, compressor: Int, function: Int
-) -> None:
-    """Each string as a zlib stream, one after the other in `out`, which has room for all; long ones by libdeflate."""
-    source = np.int64(buf.ctypes.data)
+def deflate(at: I64, length: I32, out: U8, out_at: I64, out_len: I32, compressor: Int, function: Int) -> None:
+    """Each string, by its address, as a zlib stream, one after the other in `out`, which has room for all.
+
+    Long ones are for libdeflate; `out_at` and `out_len` get where the streams lie.
+    """
     target = np.int64(out.ctypes.data)
-    places = new_places()
+    places = np.zeros((1 << _HASH_BITS) + 1, np.int64)
     end = np.int64(0)
     for i in range(len(at)):
         size = np.int64(length[i])
         out_at[i] = end
-        out_len[i] = deflate_one(source + at[i], size, target + end, len(out) - end, places, compressor, function)
+        out_len[i] = deflate_one(at[i], size, target + end, len(out) - end, places, compressor, function)
         end += out_len[i]

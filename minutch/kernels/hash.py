@@ -1,20 +1,51 @@
-"""Kernels for hash codes of URLs. Imported only where there is much data."""
+"""Kernels for Java's and Hadoop's hash codes of strings."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.native import Array, Int, kernel, load8, string_at
+from minutch.kernels.native import I64, U32, U64, Int, Views, inner, kernel, load8, load64, string_at
+
+_POWERS_OF_31 = np.array([31**k for k in range(9)], np.uint64)
+
+
+@inner
+def hash_ascii(at: Int, size: Int, value: Int) -> tuple[Int, Int]:
+    """Go on with Java's hash code (its low 32 bits count) over a string, eight bytes at a time while all are ASCII.
+
+    Returns the code and how many bytes are in it.
+    """
+    done = np.int64(0)
+    while done + 8 <= size:
+        word = load64(at + done)
+        if word & np.uint64(0x8080_8080_8080_8080):
+            break
+        value *= _POWERS_OF_31[8]
+        for k in range(8):
+            value += (word >> np.uint64(8 * k) & np.uint64(0xFF)) * _POWERS_OF_31[7 - k]
+        done += 8
+    return value, done
 
 
 @kernel
+def partitions(views: Views, addresses: U64, parts: Int, out: U32) -> None:
+    """The part of each key: (Text.hashCode & 0x7fffffff) % parts."""
+    for i in range(len(views)):
+        at, size = string_at(views, addresses, i), np.int64(views[i, 0])
+        h, done = hash_ascii(at, size, np.uint64(1))
+        for k in range(done, size):
+            h = np.uint64(31) * h + np.uint64(np.int64(np.int8(load8(at + k))))
+        out[i] = (h & np.uint64(0x7FFF_FFFF)) % np.uint64(parts)
+
+
+@inner
 def _step(value: Int, byte: Int) -> Int:
     """31 * value + the signed byte, in 32 bits."""
     return np.uint32(value * np.uint32(31) + np.uint32(byte) - np.uint32((byte & 128) << 1))
 
 
 @kernel
-def url_hashes(views: Array, addresses: Array, hashes: Array) -> None:
+def url_hashes(views: Views, addresses: U64, hashes: I64) -> None:
     """The hash of each string as a serialized Text (after its length as a VInt), from the last byte to the first."""
     for i in range(len(hashes)):
         address, size = string_at(views, addresses, i), np.int64(views[i, 0])

@@ -12,8 +12,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.layout import put_vint
-from minutch.kernels.native import Array, Bool, Int, copy_bytes, inlined, kernel, load8, load32, load64, store8
+from minutch.kernels.memory import put_vint
+from minutch.kernels.native import (
+    I64,
+    U8,
+    Bool,
+    I64Rows,
+    Int,
+    U8Rows,
+    copy_bytes,
+    inlined,
+    inner,
+    kernel,
+    load8,
+    load32,
+    load64,
+    store8,
+)
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
 """Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is none of Lexbor's."""
@@ -63,7 +78,7 @@ def is_blank(byte: Int) -> Bool:
 
 
 @kernel
-def is_utf8(data: Array) -> Bool:
+def is_utf8(data: U8) -> Bool:
     """Whether these are bytes of UTF-8, as the standard has it: no surrogates, nothing longer than it has to be."""
     i, size = 0, data.size
     while i < size:
@@ -90,8 +105,8 @@ def is_utf8(data: Array) -> Bool:
     return True
 
 
-@kernel
-def find_name(entry: Int, names: Array, sizes: Array) -> Int:
+@inner
+def find_name(entry: Int, names: U8Rows, sizes: I64) -> Int:
     """Which of the names stands in an entry of Lexbor's; -1 if none does."""
     size = at(entry + ENTRY_LENGTH)
     if size > SHORT_NAME:
@@ -106,8 +121,8 @@ def find_name(entry: Int, names: Array, sizes: Array) -> Int:
     return -1
 
 
-@kernel
-def read_attributes(element: Int, slots: Array, names: Array, sizes: Array, values: Array) -> None:
+@inner
+def read_attributes(element: Int, slots: I64, names: U8Rows, sizes: I64, values: I64Rows) -> None:
     """The addresses and sizes of the values of the attributes that matter; size -1 for those that are missing."""
     values[:, 1] = -1
     attribute = at(element + FIRST_ATTRIBUTE)
@@ -130,7 +145,7 @@ def is_word(byte: Int) -> Bool:
     return (lower >= 97 and lower <= 122) or (byte >= 48 and byte <= 57) or byte == 95
 
 
-@kernel
+@inner
 def says_nofollow(data: Int, size: Int) -> Int:
     """1 if `nofollow` stands there as a word, 0 if not, -1 if a character beside it is not ASCII."""
     for start in range(size - 7):
@@ -156,8 +171,8 @@ def says_post(data: Int, size: Int) -> Bool:
     return size == 4 and (load32(data) | 0x20202020) == 0x74736F70
 
 
-@kernel
-def trimmed(data: Array, start: Int, end: Int) -> tuple[Int, Int]:
+@inner
+def trimmed(data: U8, start: Int, end: Int) -> tuple[Int, Int]:
     """The bounds without what java.lang.String.trim takes off."""
     while start < end and data[start] <= 32:
         start += 1
@@ -166,7 +181,7 @@ def trimmed(data: Array, start: Int, end: Int) -> tuple[Int, Int]:
     return start, end
 
 
-@kernel
+@inner
 def has_more_than_blanks(data: Int, size: Int) -> Bool:
     """Whether java.lang.String.trim would leave anything."""
     i = 0
@@ -175,8 +190,8 @@ def has_more_than_blanks(data: Int, size: Int) -> Bool:
     return i < size
 
 
-@kernel
-def put_after_blank(room: Array, size: Int, data: Int, length: Int) -> Int:
+@inner
+def put_after_blank(room: U8, size: Int, data: Int, length: Int) -> Int:
     """Append a blank and some bytes to the `size` that are there; the new size, -1 for want of room."""
     if size + 1 + length > room.size:
         return -1
@@ -185,7 +200,7 @@ def put_after_blank(room: Array, size: Int, data: Int, length: Int) -> Int:
     return size + 1 + length
 
 
-@kernel
+@inner
 def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[Int, Int]:
     """Append a text node to the `size` bytes at `text`, where there is room; the new size and gap."""
     before = size
@@ -205,16 +220,16 @@ def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[I
     return size, gap if size > before or length == 0 else _BREAK
 
 
-@kernel
-def is_left_out(values: Array) -> Int:
+@inner
+def is_left_out(values: I64Rows) -> Int:
     """1 if a link is not to be followed or posts a form, 0 if it counts, -1 if that takes Python's Unicode."""
     if values[METHOD, 1] > 0 and says_post(values[METHOD, 0], values[METHOD, 1]):
         return 1
     return says_nofollow(values[REL, 0], values[REL, 1]) if values[REL, 1] > 0 else 0
 
 
-@kernel
-def put_head(head: Array, is_base: Bool, values: Array, side: Array, size: Int) -> Int:
+@inner
+def put_head(head: I64, is_base: Bool, values: I64Rows, side: U8, size: Int) -> Int:
     """Keep the attributes of a meta or base element; the new size of `side`, -1 for want of room."""
     head[0] = is_base
     for slot in range(HEAD_SLOTS):
@@ -228,8 +243,8 @@ def put_head(head: Array, is_base: Bool, values: Array, side: Array, size: Int) 
     return size
 
 
-@kernel
-def end_link(row: Array, text: Array, text_size: Int, spare: Array, spare_size: Int, side: Array, size: Int) -> Int:
+@inner
+def end_link(row: I64, text: U8, text_size: Int, spare: U8, spare_size: Int, side: U8, size: Int) -> Int:
     """Settle a link's anchor: the text since its start, else what is in `spare`; the new size of `side`, or -1."""
     row[ANCHOR], row[ANCHOR_END] = trimmed(text, row[TEXT_AT], text_size)
     row[ANCHOR_ASIDE] = row[ANCHOR] == row[ANCHOR_END]
@@ -241,8 +256,8 @@ def end_link(row: Array, text: Array, text_size: Int, spare: Array, spare_size: 
     return size
 
 
-@kernel
-def pack_links(rows: Array, count: Int, text: Array, side: Array, run: Array) -> Int:
+@inner
+def pack_links(rows: I64Rows, count: Int, text: U8, side: U8, run: U8) -> Int:
     """Write the links as serialized Outlinks (an `OutlinkRun`); the size of the run, -1 for want of room."""
     size = 0
     for i in range(count):
@@ -264,20 +279,20 @@ def pack_links(rows: Array, count: Int, text: Array, side: Array, run: Array) ->
 @kernel
 def walk(
     root: Int,
-    kinds: Array,
-    targets: Array,
-    tags: Array,
-    tag_sizes: Array,
-    slots: Array,
-    names: Array,
-    name_sizes: Array,
-    values: Array,
-    text: Array,
-    side: Array,
-    spare: Array,
-    rows: Array,
-    heads: Array,
-    found: Array,
+    kinds: I64,
+    targets: I64,
+    tags: U8Rows,
+    tag_sizes: I64,
+    slots: I64,
+    names: U8Rows,
+    name_sizes: I64,
+    values: I64Rows,
+    text: U8,
+    side: U8,
+    spare: U8,
+    rows: I64Rows,
+    heads: I64Rows,
+    found: I64,
     marked: Bool,
 ) -> Int:
     """Walk the tree below `root`.

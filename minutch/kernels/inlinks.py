@@ -9,15 +9,15 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.layout import hash_ascii
+from minutch.kernels.hash import hash_ascii
 from minutch.kernels.links import AHEAD, ask_for_string, ask_for_view
-from minutch.kernels.native import Array, Int, kernel, load8, load64, string_at
+from minutch.kernels.native import I8, I32, I64, U32, U64, Int, Views, inner, kernel, load8, load64, string_at
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
 """What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to tell."""
 
 
-@kernel
+@inner
 def _next_unit(address: Int, size: Int, at: Int) -> tuple[Int, Int]:
     """The code point of the UTF-8 at `at`, which is not ASCII, and the offset after it; U+FFFD for what is not UTF-8.
 
@@ -53,7 +53,7 @@ def _next_unit(address: Int, size: Int, at: Int) -> tuple[Int, Int]:
     return (np.int64(0xFFFD), at) if need else (code, at)
 
 
-@kernel
+@inner
 def java_hash(address: Int, size: Int) -> Int:
     """String.hashCode of a string of UTF-8, as an unsigned number."""
     value, at = hash_ascii(address, size, np.uint64(0))
@@ -72,7 +72,7 @@ def java_hash(address: Int, size: Int) -> Int:
 
 
 @kernel
-def string_hashes(views: Array, addresses: Array, hashes: Array) -> None:
+def string_hashes(views: Views, addresses: U64, hashes: I32) -> None:
     """String.hashCode of each string into `hashes`."""
     for i in range(len(hashes)):
         hashes[i] = np.int32(java_hash(string_at(views, addresses, i), np.int64(views[i, 0])))
@@ -85,7 +85,7 @@ for _byte in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._
 _HTTP: Final = np.uint64(int.from_bytes(b"http", "little"))
 
 
-@kernel
+@inner
 def _plain_host(address: Int, size: Int) -> Int:
     """Where the host of a plain http(s) URL starts and how long it is, as start << 32 | length; -1 for other URLs."""
     if size < 8 or load64(address) & np.uint64(0xFFFFFFFF) != _HTTP:
@@ -114,7 +114,7 @@ def _plain_host(address: Int, size: Int) -> Int:
 
 
 @kernel
-def compare_hosts(from_views: Array, from_addresses: Array, to_views: Array, to_addresses: Array, found: Array) -> None:
+def compare_hosts(from_views: Views, from_addresses: U64, to_views: Views, to_addresses: U64, found: I8) -> None:
     """For each row whether both URLs have the same host, in any case: DIFFERENT, SAME or UNKNOWN."""
     last_address, last_host = np.int64(0), np.int64(-1)
     for i in range(len(found)):
@@ -136,8 +136,8 @@ def compare_hosts(from_views: Array, from_addresses: Array, to_views: Array, to_
                 found[i] = SAME
 
 
-@kernel
-def is_equal(views: Array, addresses: Array, i: Int, j: Int) -> Int:
+@inner
+def is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
     """Whether two strings of a column are equal; looked at from the end, where URLs differ."""
     size = np.int64(views[i, 0])
     if size != views[j, 0] or views[i, 1] != views[j, 1]:
@@ -157,17 +157,13 @@ def is_equal(views: Array, addresses: Array, i: Int, j: Int) -> Int:
     return True
 
 
-@kernel
-def _sort_by_bucket(rows: Array, hashes: Array, first: Int, count: Int) -> None:
+@inner
+def _sort_by_bucket(rows: U32, hashes: I64, first: Int, count: Int) -> None:
     """Put `count` rows with these hashes into the order of a new HashSet's buckets, those of one bucket as they are."""
     table = np.int64(2)
     while 4 * count > 3 * table:
         table *= 2
     mask = table - 1
-    if count > 32:
-        order = np.argsort(hashes[:count] & mask, kind="mergesort")
-        rows[first : first + count] = rows[first : first + count][order]
-        return
     for place in range(1, count):
         row, spread = rows[first + place], hashes[place]
         at = place
@@ -181,16 +177,16 @@ def _sort_by_bucket(rows: Array, hashes: Array, first: Int, count: Int) -> None:
 
 @kernel
 def unite(
-    order: Array,
-    keys: Array,
-    key_addresses: Array,
-    urls: Array,
-    url_addresses: Array,
-    anchors: Array,
-    anchor_addresses: Array,
+    order: U32,
+    keys: Views,
+    key_addresses: U64,
+    urls: Views,
+    url_addresses: U64,
+    anchors: Views,
+    anchor_addresses: U64,
     limit: Int,
-    rows: Array,
-    starts: Array,
+    rows: U32,
+    starts: I64,
 ) -> Int:
     """Make a set of the rows of each key (`order` has them sorted): each link once, at most `limit`, in Java's order.
 
@@ -200,7 +196,7 @@ def unite(
     hashes = np.empty(64, np.int64)
     slots = np.empty(128, np.int64)  # a hash table: numbers of links in the set, -1 for a free place
     while place < len(order):
-        last = place
+        last: Int = place
         while last < len(order) and (last == place or is_equal(keys, key_addresses, order[place], order[last])):
             last += 1
             far = np.int64(order[min(last + 2 * AHEAD, len(order) - 1)])

@@ -9,8 +9,24 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.deflate import BEFORE, deflate_one, finish_stored
-from minutch.kernels.layout import int_at, put_int, put_vint, vint_at, vint_size
-from minutch.kernels.native import Array, Bool, Int, copy_bytes, inlined, kernel, prefetch, string_at
+from minutch.kernels.memory import int_at, put_int, put_vint, vint_at, vint_size
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    U32,
+    U64,
+    Bool,
+    Flags,
+    Int,
+    Views,
+    copy_bytes,
+    inlined,
+    inner,
+    kernel,
+    prefetch,
+    string_at,
+)
 
 PARSE_DATA_VERSION = 5
 PARSE_STATUS_VERSION = 2
@@ -21,14 +37,14 @@ TEXT_ID, FLOAT_ID, INT_ID, LONG_ID = 0x8C, 0x84, 0x85, 0x86
 
 
 @inlined
-def skip_text(buf: Array, at: Int, end: Int) -> Int:
+def skip_text(buf: U8, at: Int, end: Int) -> Int:
     """The offset after the Text at `at`; -1 if it is not inside."""
     size, at = vint_at(buf, at, end)
     return at + size if size >= 0 and at + size <= end else -1
 
 
-@kernel
-def skip_map(buf: Array, at: Int, end: Int) -> Int:
+@inner
+def skip_map(buf: U8, at: Int, end: Int) -> Int:
     """The offset after a MapWritable of Texts and numbers; -1 for any other, and if it is not inside."""
     if at >= end or buf[at] != 0 or at + 5 > end:
         return -1
@@ -52,8 +68,8 @@ def skip_map(buf: Array, at: Int, end: Int) -> Int:
     return at if at <= end else -1
 
 
-@kernel
-def first_outlink(buf: Array, at: Int, end: Int) -> Int:
+@inner
+def first_outlink(buf: U8, at: Int, end: Int) -> Int:
     """The offset of the number of outlinks in the ParseData at `at`; -1 if it makes no sense."""
     if at + 9 > end or buf[at] != PARSE_DATA_VERSION or buf[at + 1] != PARSE_STATUS_VERSION:
         return -1
@@ -70,7 +86,7 @@ def first_outlink(buf: Array, at: Int, end: Int) -> Int:
 
 
 @kernel
-def count_links(buf: Array, at: Array, length: Array, parse_data: Bool, flag: Bool, first: Array, count: Array) -> Int:
+def count_links(buf: U8, at: I64, length: I32, parse_data: Bool, flag: Bool, first: I64, count: I64) -> Int:
     """Find where the links of each record begin, and how many there are; the total, or -1 if a record is not right.
 
     `parse_data`: the records are ParseData, not Inlinks; `flag`: a boolean and perhaps a map follow each anchor.
@@ -108,19 +124,19 @@ def count_links(buf: Array, at: Array, length: Array, parse_data: Bool, flag: Bo
 
 @kernel
 def read_links(
-    buf: Array,
+    buf: U8,
     end: Int,
-    first: Array,
-    count: Array,
+    first: I64,
+    count: I64,
     flag: Bool,
     empty_row: Bool,
-    record: Array,
-    url_at: Array,
-    url_len: Array,
-    anchor_at: Array,
-    anchor_len: Array,
-    map_at: Array,
-    map_len: Array,
+    record: I64,
+    url_at: I64,
+    url_len: I32,
+    anchor_at: I64,
+    anchor_len: I32,
+    map_at: I64,
+    map_len: I32,
 ) -> None:
     """Fill in where the links' strings lie and which record each is of; `count_links` has passed them.
 
@@ -156,13 +172,13 @@ def read_links(
 
 
 @inlined
-def ask_for_view(views: Array, row: Int) -> None:
+def ask_for_view(views: Views, row: Int) -> None:
     """Have the view of a row fetched into the cache: `ask_for_string` will want it."""
     prefetch(np.int64(views.ctypes.data) + 16 * row)
 
 
 @inlined
-def ask_for_string(views: Array, addresses: Array, row: Int) -> None:
+def ask_for_string(views: Views, addresses: U64, row: Int) -> None:
     """Have the first 128 bytes of a row's string fetched into the cache."""
     at = string_at(views, addresses, row)
     prefetch(at)
@@ -170,7 +186,7 @@ def ask_for_string(views: Array, addresses: Array, row: Int) -> None:
 
 
 @inlined
-def take_view(views: Array, row: Int, taken: Array, at: Int) -> None:
+def take_view(views: Views, row: Int, taken: Views, at: Int) -> None:
     """Copy a row's view to row `at` of `taken`."""
     for k in range(4):
         taken[at, k] = views[row, k]
@@ -178,25 +194,26 @@ def take_view(views: Array, row: Int, taken: Array, at: Int) -> None:
 
 @kernel
 def take_links(
-    starts: Array,
-    rows: Array,
-    present: Array,
-    keys: Array,
-    urls: Array,
-    anchors: Array,
-    maps: Array,
+    starts: I64,
+    rows: U32,
+    present: Flags,
+    keys: Views,
+    urls: Views,
+    anchors: Views,
+    maps: Views,
     flag: Bool,
-    length: Array,
-    own_keys: Array,
-    own_urls: Array,
-    own_anchors: Array,
-    own_maps: Array,
-) -> tuple[Int, Int]:
+    length: I32,
+    own_keys: Views,
+    own_urls: Views,
+    own_anchors: Views,
+    own_maps: Views,
+    sums: I64,
+) -> None:
     """Measure the Inlinks record of each run of `rows`, from starts[i] to starts[i + 1] - 1, and gather its views.
 
     Fills the lengths and, in the order of records and rows, the views of the records' keys and of their links' strings;
     a URL of length -1 is no link. `present` tells the rows that are links, `maps` may be empty: no metadata.
-    Returns the sum of the lengths and the longest.
+    `sums` gets the sum of the lengths and the longest.
     """
     total, longest = np.int64(0), np.int64(0)
     for i in range(len(length)):
@@ -223,11 +240,11 @@ def take_links(
         length[i] = size
         total += size
         longest = max(longest, size)
-    return total, longest
+    sums[0], sums[1] = total, longest
 
 
 @inlined
-def put_string(buf: Array, target: Int, at: Int, views: Array, addresses: Array, row: Int) -> Int:
+def put_string(buf: U8, target: Int, at: Int, views: Views, addresses: U64, row: Int) -> Int:
     """Store a string as a Text at `at` of `buf`, whose address is `target`; returns the offset after it."""
     size = np.int64(views[row, 0])
     at = put_vint(buf, at, size)
@@ -237,20 +254,20 @@ def put_string(buf: Array, target: Int, at: Int, views: Array, addresses: Array,
 
 @kernel
 def write_inlinks(
-    out: Array,
-    at: Array,
-    length: Array,
-    starts: Array,
-    keys: Array,
-    key_addresses: Array,
-    urls: Array,
-    url_addresses: Array,
-    anchors: Array,
-    anchor_addresses: Array,
-    maps: Array,
-    map_addresses: Array,
+    out: U8,
+    at: I64,
+    length: I32,
+    starts: I64,
+    keys: Views,
+    key_addresses: U64,
+    urls: Views,
+    url_addresses: U64,
+    anchors: Views,
+    anchor_addresses: U64,
+    maps: Views,
+    map_addresses: U64,
     flag: Bool,
-    places: Array,
+    places: I64,
     compressor: Int,
     function: Int,
 ) -> None:

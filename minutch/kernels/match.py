@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.layout import compare
-from minutch.kernels.native import Array, Int, kernel, string_at
+from minutch.kernels.memory import compare
+from minutch.kernels.native import F32, I64, U64, Int, Views, inner, kernel, string_at
 
 
 @kernel
 def meet(
-    views: Array,
-    addresses: Array,
-    table_views: Array,
-    table_addresses: Array,
-    group: Array,
-    at: Array,
-    before: Array,
+    views: Views,
+    addresses: U64,
+    table_views: Views,
+    table_addresses: U64,
+    group: I64,
+    at: I64,
+    before: I64,
 ) -> Int:
     """Number the distinct strings of a sorted column and look them up in a sorted table, in one walk over both.
 
@@ -49,7 +49,7 @@ def meet(
 
 
 @kernel
-def first_repeat(views: Array, addresses: Array) -> Int:
+def first_repeat(views: Views, addresses: U64) -> Int:
     """The first row of a column whose string is that of the row before; -1 if there is none."""
     for i in range(1, len(views)):
         if views[i, 0] == views[i - 1, 0]:
@@ -61,7 +61,7 @@ def first_repeat(views: Array, addresses: Array) -> Int:
 
 
 @kernel
-def sort_runs(group: Array, values: Array, order: Array) -> None:
+def sort_runs(group: I64, values: F32, order: I64) -> None:
     """Fill `order` with the rows by group (which ascends), and within a group by descending value, stably."""
     n = len(group)
     start = 0
@@ -77,7 +77,35 @@ def sort_runs(group: Array, values: Array, order: Array) -> None:
                     to -= 1
                 order[to] = i
         else:
-            found = np.argsort(-values[start:end], kind="mergesort")
-            for i in range(end - start):
-                order[start + i] = start + found[i]
+            for i in range(start, end):
+                order[i] = i
+            merge_sort(values, order, start, end)
         start = end
+
+
+@inner
+def merge_sort(values: F32, order: I64, start: Int, end: Int) -> None:
+    """Sort the rows in order[start:end] by descending value, stably: runs of growing width are merged in pairs."""
+    spare = np.empty(end - start, np.int64)
+    width = 1
+    while width < end - start:
+        for low in range(start, end - width, 2 * width):
+            middle, high = low + width, min(low + 2 * width, end)
+            if values[order[middle]] <= values[order[middle - 1]]:
+                continue
+            left, right, to = low, middle, 0
+            while left < middle and right < high:
+                if values[order[right]] > values[order[left]]:
+                    spare[to] = order[right]
+                    right += 1
+                else:
+                    spare[to] = order[left]
+                    left += 1
+                to += 1
+            while left < middle:
+                spare[to] = order[left]
+                left += 1
+                to += 1
+            for i in range(to):
+                order[low + i] = spare[i]
+        width *= 2

@@ -15,8 +15,24 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.layout import compare, put_int, put_vint, vint_at, vint_size
-from minutch.kernels.native import Array, Bool, Int, copy_bytes, inlined, kernel, load64, string_at
+from minutch.kernels.memory import compare, put_int, put_vint, vint_at, vint_size
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bool,
+    Flags,
+    I64Rows,
+    Int,
+    Views,
+    copy_bytes,
+    inlined,
+    inner,
+    kernel,
+    load64,
+    string_at,
+)
 
 REJECTED: Final = -1
 PENDING: Final = -2
@@ -32,13 +48,13 @@ _BYTE: Final = np.uint64(8)
 
 
 @inlined
-def _address(buf: Array, at: Int) -> Int:
+def _address(buf: U8, at: Int) -> Int:
     """The address of a byte of an array."""
     return np.int64(buf.ctypes.data) + at
 
 
-@kernel
-def _hash(buf: Array, at: Int, size: Int) -> Int:
+@inner
+def _hash(buf: U8, at: Int, size: Int) -> Int:
     """A hash of 64 bits."""
     address = _address(buf, at)
     value = np.uint64(size)
@@ -53,14 +69,14 @@ def _hash(buf: Array, at: Int, size: Int) -> Int:
 
 
 @inlined
-def _equal(a: Array, at: Int, b: Array, bt: Int, size: Int) -> Bool:
+def _equal(a: U8, at: Int, b: U8, bt: Int, size: Int) -> Bool:
     """Whether two strings of one size are equal."""
     return compare(_address(a, at), size, _address(b, bt), size) == 0
 
 
-@kernel
+@inner
 def _verdict(
-    data: Array, at: Int, size: Int, slots: Array, hashes: Array, urls: Array, outs: Array, arena: Array, state: Array
+    data: U8, at: Int, size: Int, slots: I32, hashes: U64, urls: I64Rows, outs: I64Rows, arena: U8, state: I64
 ) -> Int:
     """The number of a URL in the table, where it is put as PENDING if it is new."""
     code = _hash(data, at, size)
@@ -81,8 +97,8 @@ def _verdict(
     return i
 
 
-@kernel
-def _is_longer(data: Array, at: Int, size: Int, longest: Int) -> Bool:
+@inner
+def _is_longer(data: U8, at: Int, size: Int, longest: Int) -> Bool:
     """Whether a string has more characters than `longest`."""
     if size <= longest:
         return False
@@ -94,20 +110,20 @@ def _is_longer(data: Array, at: Int, size: Int, longest: Int) -> Bool:
 
 @kernel
 def keep_links(
-    data: Array,
-    pages: Array,
-    selves: Array,
+    data: U8,
+    pages: I64Rows,
+    selves: U8,
     most: Int,
     longest: Int,
-    slots: Array,
-    hashes: Array,
-    urls: Array,
-    outs: Array,
-    arena: Array,
-    state: Array,
-    kept: Array,
-    counts: Array,
-    ends: Array,
+    slots: I32,
+    hashes: U64,
+    urls: I64Rows,
+    outs: I64Rows,
+    arena: U8,
+    state: I64,
+    kept: U8,
+    counts: I64,
+    ends: I64,
 ) -> Int:
     """Write the links that are kept of each page to `kept`, their number to `counts`, where they end to `ends`.
 
@@ -151,8 +167,8 @@ def keep_links(
 
 
 @kernel
-def view_urls(arena: Array, urls: Array, first: Int, views: Array) -> None:
-    """Views (see `columns_arrow`) of the URLs from number `first` on, as strings of the arena from there on."""
+def view_urls(arena: U8, urls: I64Rows, first: Int, views: Views) -> None:
+    """Views (see `arrow`) of the URLs from number `first` on, as strings of the arena from there on."""
     begin = urls[first, 0]
     for row in range(len(views)):
         start, size = urls[first + row, 0], urls[first + row, 1]
@@ -167,7 +183,7 @@ def view_urls(arena: Array, urls: Array, first: Int, views: Array) -> None:
 
 @kernel
 def settle(
-    views: Array, addresses: Array, rejected: Array, first: Int, urls: Array, outs: Array, arena: Array, state: Array
+    views: Views, addresses: U64, rejected: Flags, first: Int, urls: I64Rows, outs: I64Rows, arena: U8, state: I64
 ) -> None:
     """Note what the URLs from number `first` on are stored as: the strings of a column. `arena` has room for them."""
     used = state[1]
@@ -188,7 +204,7 @@ def settle(
 
 
 @kernel
-def linked_records(data: Array, count: Int, value: Array, out: Array) -> Int:
+def linked_records(data: U8, count: Int, value: U8, out: U8) -> Int:
     """A record of a SequenceFile for each link of a run, its URL for a key, all with one value; the bytes written."""
     at = to = 0
     size = len(data)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.layout import compare
+from minutch.kernels.memory import compare
 from minutch.kernels.native import (
-    Array,
+    I32,
+    I64,
+    U8,
+    U32,
+    U64,
     Int,
+    Views,
     copy_bytes,
     inlined,
     kernel,
@@ -25,14 +30,14 @@ _AHEAD = 12  # rows whose strings are on their way to the cache
 
 @kernel
 def group(
-    views: Array,
-    addresses: Array,
-    borders: Array,
-    border_addresses: Array,
-    parts: Array,
-    buckets: Array,
-    starts: Array,
-    order: Array,
+    views: Views,
+    addresses: U64,
+    borders: Views,
+    border_addresses: U64,
+    parts: U32,
+    buckets: I32,
+    starts: I64,
+    order: U32,
 ) -> None:
     """Put the rows of a table into buckets, in their order: `order` has their numbers, bucket b's from starts[b] on.
 
@@ -84,7 +89,7 @@ def group(
 
 
 @kernel
-def add_sizes(views: Array, buckets: Array, sizes: Array) -> None:
+def add_sizes(views: Views, buckets: I32, sizes: I64) -> None:
     """Add up the bytes of a column's strings by bucket."""
     for i in range(len(views)):
         sizes[buckets[i]] += views[i, 0]
@@ -92,14 +97,14 @@ def add_sizes(views: Array, buckets: Array, sizes: Array) -> None:
 
 @inlined
 def place_of(view: Int, addresses: Int) -> Int:
-    """The address of the string of the view at an address (see `columns_arrow.Strings`)."""
+    """The address of the string of the view at an address (see `arrow.Strings`)."""
     if load32(view) <= 12:
         return view + 4
     return np.int64(load64(addresses + 8 * np.int64(load32(view + 8)))) + np.int64(load32(view + 12))
 
 
 @kernel
-def take_strings(views: Array, addresses: Array, rows: Array, counts: Array, out: Array, taken: Array) -> Int:
+def take_strings(views: I64, addresses: I64, rows: I64, counts: I64, out: U8, taken: Views) -> Int:
     """Copy strings of many tables into `out`, one after the other, and make their views there; returns the bytes used.
 
     For each table come the addresses of a column's views, of its buffers' addresses and of rows' numbers (uint32), and

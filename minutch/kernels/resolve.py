@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.layout import put_vint, vint_at
-from minutch.kernels.native import Array, Bool, Int, inlined, kernel
+from minutch.kernels.memory import put_vint, vint_at
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel
 
 ROOT: Final = 0
 DIRECTORY: Final = 1
@@ -30,8 +30,8 @@ def _host_bytes() -> list[bool]:
 _IN_HOST: Final = np.array(_host_bytes())
 
 
-@kernel
-def _ends_as_authority(data: Array, at: Int, end: Int) -> Bool:
+@inner
+def _ends_as_authority(data: U8, at: Int, end: Int) -> Bool:
     """Whether `host[:port]` stands at `at`, and then a path, query, fragment or nothing."""
     start = at
     while at < end and _IN_HOST[data[at]]:
@@ -46,8 +46,8 @@ def _ends_as_authority(data: Array, at: Int, end: Int) -> Bool:
     return at == end or data[at] in (_SLASH, _MARK, _HASH)
 
 
-@kernel
-def _is_absolute(data: Array, at: Int, end: Int) -> Bool:
+@inner
+def _is_absolute(data: U8, at: Int, end: Int) -> Bool:
     """Whether the target is an http or https URL with a plain host."""
     if end - at < 8 or data[at] != 104 or data[at + 1] != 116 or data[at + 2] != 116 or data[at + 3] != 112:
         return False
@@ -59,8 +59,8 @@ def _is_absolute(data: Array, at: Int, end: Int) -> Bool:
     return _ends_as_authority(data, at + 3, end)
 
 
-@kernel
-def _is_plain_relative(data: Array, at: Int, end: Int) -> Bool:
+@inner
+def _is_plain_relative(data: U8, at: Int, end: Int) -> Bool:
     """Whether a relative target has no colon and no segment that starts with a dot in its path."""
     if at < end and data[at] == _SLASH:
         return False
@@ -76,19 +76,19 @@ def _is_plain_relative(data: Array, at: Int, end: Int) -> Bool:
 
 
 @inlined
-def _stays(data: Array, at: Int, end: Int) -> Bool:
+def _stays(data: U8, at: Int, end: Int) -> Bool:
     """Whether `./` stands at `at`."""
     return at + 2 <= end and data[at] == _DOT and data[at + 1] == _SLASH
 
 
 @inlined
-def _climbs(data: Array, at: Int, end: Int) -> Bool:
+def _climbs(data: U8, at: Int, end: Int) -> Bool:
     """Whether `../` stands at `at`."""
     return at + 3 <= end and data[at] == _DOT and data[at + 1] == _DOT and data[at + 2] == _SLASH
 
 
 @inlined
-def _above(data: Array, at: Int, end: Int, start: Int, top: Int) -> tuple[Int, Int, Int]:
+def _above(data: U8, at: Int, end: Int, start: Int, top: Int) -> tuple[Int, Int, Int]:
     """`_way` for a target of which one `../` or two would climb above the root: these stay."""
     rest = at + 3
     if _climbs(data, rest, end):
@@ -96,8 +96,8 @@ def _above(data: Array, at: Int, end: Int, start: Int, top: Int) -> tuple[Int, I
     return start, top if _is_plain_relative(data, rest, end) else -1, at
 
 
-@kernel
-def _way(data: Array, at: Int, end: Int, prefixes: Array, bounds: Array) -> tuple[Int, Int, Int]:
+@inner
+def _way(data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows) -> tuple[Int, Int, Int]:
     """What stands before a target: start and end in `prefixes`, and where the rest of the target starts.
 
     The end is -1 if the target is not for a short way.
@@ -141,10 +141,8 @@ def _way(data: Array, at: Int, end: Int, prefixes: Array, bounds: Array) -> tupl
 
 
 @kernel
-def resolve_links(
-    data: Array, at: Int, count: Int, prefixes: Array, bounds: Array, out: Array, to: Int
-) -> tuple[Int, Int, Int]:
-    """Resolve `count` links from `at` on into `out` from `to` on: how many were done, and where both stand then.
+def resolve_links(data: U8, at: Int, count: Int, prefixes: U8, bounds: I64Rows, out: U8, to: Int, state: I64) -> None:
+    """Resolve `count` links from `at` on into `out` from `to` on; `state` gets how many are done, and where both stand.
 
     Stops before a link that is not for a short way. `out` has room for all.
     """
@@ -161,7 +159,8 @@ def resolve_links(
             end -= 1
         before, stop, start = _way(data, start, end, prefixes, bounds)
         if stop < 0:
-            return done, at, to
+            state[0], state[1], state[2] = done, at, to
+            return
         to = put_vint(out, to, stop - before + end - start)
         for i in range(before, stop):
             out[to] = prefixes[i]
@@ -173,4 +172,4 @@ def resolve_links(
             out[to] = data[i]
             to += 1
         at = following
-    return count, at, to
+    state[0], state[1], state[2] = count, at, to

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.native import Array, Int, kernel, load8, load64
+from minutch.kernels.native import I32, I64, U8, U64, Int, inner, kernel, load8, load64
 
 _BLANK, _COMMENT, _TAB, _LINE_FEED = 32, ord("#"), 9, 10
 
 
-@kernel
+@inner
 def next_control(at: Int, end: Int) -> Int:
     """The address of the first byte below 32 between two addresses; `end` if there is none."""
     ones, high = np.uint64(0x0101_0101_0101_0101), np.uint64(0x8080_8080_8080_8080)
@@ -23,7 +23,7 @@ def next_control(at: Int, end: Int) -> Int:
     return at
 
 
-@kernel
+@inner
 def trimmed(start: Int, end: Int) -> tuple[Int, Int]:
     """The addresses without the blanks (all bytes up to the space) at both ends."""
     while start < end and load8(start) <= _BLANK:
@@ -34,9 +34,7 @@ def trimmed(start: Int, end: Int) -> tuple[Int, Int]:
 
 
 @kernel
-def find_seeds(
-    text: Array, number: Int, line: Array, url_at: Array, url_len: Array, extra_at: Array, extra_len: Array
-) -> Int:
+def find_seeds(text: U8, number: Int, line: U64, url_at: I64, url_len: I32, extra_at: I64, extra_len: I32) -> Int:
     """Where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the lines of which end in LF.
 
     `number` is that of the first line. Arrays have room for all lines; returns how many of them hold a seed.

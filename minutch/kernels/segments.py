@@ -1,33 +1,24 @@
-"""Kernel of the rule against loops, for long columns of URLs."""
+"""Kernel of the rule against loops in URLs."""
 
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
-from minutch.kernels.arrow import from_series
-from minutch.kernels.layout import compare
-from minutch.kernels.native import Array, Bool, Int, kernel, load8, load64, string_at
+from minutch.kernels.memory import compare
+from minutch.kernels.native import U64, Bool, Flags, Int, Views, inner, kernel, load8, load64, string_at
 
 _SLASH = ord("/")
 
 
-def search(urls: pl.Series) -> pl.Series:
-    """Which of `urls` (null: no) have a loop."""
-    strings, loops = from_series(urls), np.empty(len(urls), np.bool_)
-    find_loops(strings.views, strings.addresses, loops)
-    return pl.Series(loops)
-
-
 @kernel
-def find_loops(views: Array, addresses: Array, loops: Array) -> None:
+def find_loops(views: Views, addresses: U64, loops: Flags) -> None:
     """Whether in each string a, x, a, y, a follow each other as whole segments, none of them empty."""
     for i in range(len(loops)):
         at = string_at(views, addresses, i)
         loops[i] = has_loop(at, at + np.int64(views[i, 0]))
 
 
-@kernel
+@inner
 def has_loop(at: Int, end: Int) -> Bool:
     """The same for the string between two addresses."""
     start = next_slash(at, end) + 1
@@ -48,7 +39,7 @@ def has_loop(at: Int, end: Int) -> Bool:
     return False
 
 
-@kernel
+@inner
 def next_slash(at: Int, end: Int) -> Int:
     """The address of the next slash, at least `end` if there is none."""
     ones, high = np.uint64(0x0101_0101_0101_0101), np.uint64(0x8080_8080_8080_8080)

@@ -12,12 +12,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.layout import compare
+from minutch.kernels.memory import compare
 from minutch.kernels.native import (
-    Array,
+    I32,
+    I64,
+    U8,
+    U32,
+    U64,
     Int,
+    Views,
     copy_bytes,
     inlined,
+    inner,
     kernel,
     load8,
     load32,
@@ -48,7 +54,7 @@ def byte_swap(value: Int) -> Int:
     return value << np.uint64(32) | value >> np.uint64(32)
 
 
-@kernel
+@inner
 def word_of(at: Int, size: Int, depth: Int) -> Int:
     """Eight bytes from `depth` of the string at `at` as a number, zeros beyond its end."""
     left = size - depth
@@ -68,14 +74,14 @@ def move(source: Int, target: Int) -> None:
     store64(target + 16, np.int64(load64(source + 16)))
 
 
-@kernel
+@inner
 def before(a: Int, b: Int) -> Int:
     """Whether entry `a` comes before `b`: by word, then by row, so that the sort is stable."""
     x, y = load64(a), load64(b)
     return x < y or (x == y and load32(a + _ROW) < load32(b + _ROW))
 
 
-@kernel
+@inner
 def swap(a: Int, b: Int) -> None:
     """Exchange two entries."""
     for k in range(0, ENTRY, 8):
@@ -85,7 +91,7 @@ def swap(a: Int, b: Int) -> None:
 
 
 @kernel
-def sort_entries(views: Array, addresses: Array, order: Array, memory: Array) -> Int:
+def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
     """As `sort_order`, in `memory` for twice as many entries as there are rows, and two more (`ROOM`).
 
     It comes as an argument so that it lives as long as the addresses in it are used. Leaves the entries at its front,
@@ -151,7 +157,7 @@ def sort_entries(views: Array, addresses: Array, order: Array, memory: Array) ->
     return total
 
 
-@kernel
+@inner
 def compare_sort(low: Int, high: Int, depth: Int, aside: Int) -> None:
     """Sort a short range by comparing the strings from `depth` on."""
     for at in range(low + ENTRY, high, ENTRY):
@@ -167,7 +173,7 @@ def compare_sort(low: Int, high: Int, depth: Int, aside: Int) -> None:
         move(aside, to)
 
 
-@kernel
+@inner
 def ended_first(start: Int, end: Int, depth: Int, spare: Int) -> Int:
     """Move the strings that end at `depth` or before to the front, shorter ones first; returns where the others begin.
 
@@ -196,7 +202,7 @@ def ended_first(start: Int, end: Int, depth: Int, spare: Int) -> Int:
     return rest
 
 
-@kernel
+@inner
 def spread(low: Int, high: Int, spare: Int, shift: Int, starts: Int) -> None:
     """Spread a range over 256 buckets by the byte of the words at `shift`, in their order.
 
@@ -221,7 +227,7 @@ def spread(low: Int, high: Int, spare: Int, shift: Int, starts: Int) -> None:
     copy_bytes(low, spare, high - low)
 
 
-@kernel
+@inner
 def quick_sort(low: Int, high: Int, aside: Int) -> None:
     """Sort a range, entry `high` included, by word and row."""
     while high - low > _INSERTION_TO * ENTRY:
@@ -261,14 +267,14 @@ def quick_sort(low: Int, high: Int, aside: Int) -> None:
 
 
 @kernel
-def sort_order(views: Array, addresses: Array, order: Array) -> None:
+def sort_order(views: Views, addresses: U64, order: U32) -> None:
     """Put the rows in `order` (uint32) into ascending order of their strings; equal ones come by row."""
     sort_entries(views, addresses, order, np.empty((len(order) + 1) * ROOM, np.uint8))
 
 
 @kernel
-def pack_entries(memory: Array, out: Array, views: Array) -> None:
-    """Fill `views` (see `columns_arrow`) with the strings of sorted entries, the longer ones copied into `out`.
+def pack_entries(memory: U8, out: U8, views: Views) -> None:
+    """Fill `views` (see `arrow`) with the strings of sorted entries, the longer ones copied into `out`.
 
     They lie there one after the other. A string that is the one before it shares its place.
     """
@@ -295,7 +301,7 @@ def pack_entries(memory: Array, out: Array, views: Array) -> None:
 
 
 @kernel
-def pack(views: Array, addresses: Array, order: Array, out: Array, at: Array, length: Array) -> Int:
+def pack(views: Views, addresses: U64, order: U32, out: U8, at: I64, length: I32) -> Int:
     """Copy the strings of the rows in `order` into `out`, one after the other; returns the bytes used.
 
     Fills their offsets and lengths. A string that is the one before it shares its place.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from minutch.linkdb.values import Links, Values, text_sizes
 from minutch.tables.hadooporder import map_order, merge_order
-from minutch.tables.partition import partition_of
+from minutch.tables.shuffle import partition_of
 
 Ints = NDArray[np.int64]
 Change = Callable[[pl.DataFrame], pl.DataFrame]

@@ -1,90 +1,146 @@
-"""CrawlDatum as columns, in pure Python: for small tables, and the yardstick for the kernels.
+"""CrawlDatum as columns: from a batch to a table, and back. The bytes are those of `crawldatum`.
 
     version 7:  byte 7 | byte status | long fetch time | byte retries | int interval | float score
                 | long modified time | byte n | n bytes of signature, if n > 0 | boolean | MapWritable, if true
-    MapWritable: byte n | n × (byte id | writeUTF class name) | int size | size × (byte id | key | byte id | value)
 
-Metadata is carried as it was stored, an empty map as none (Nutch writes none for it). Versions 1 to 6 differ in more
-than one place; they, and only they, go through the row codec.
-Source: org.apache.nutch.crawl.CrawlDatum.readFields and write; org.apache.hadoop.io.AbstractMapWritable.
+Metadata is carried as it was stored, an empty map as none (Nutch writes none for it). Versions 1 to 6, and what is
+damaged, go through the dataclass, which knows their layouts and the errors.
+Source: org.apache.nutch.crawl.CrawlDatum.readFields and write.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
-from minutch.errors import FormatError, TruncatedError
+import numpy as np
+import polars as pl
 
-CURRENT_VERSION = 7
-FIXED_SIZE = 28  # up to and with the signature's length
-_FIXED = struct.Struct(">bBqbifqb")
+from minutch.errors import FormatError
+from minutch.kernels import crawldatum as kernels
+from minutch.kernels import find, layout
+from minutch.kernels.arrow import Bytes, from_series
+from minutch.records.batch import Batch, Lengths, Offsets, Places, places, string_column
+from minutch.records.crawldatum import CrawlDatum
 
-
-class DatumRow(NamedTuple):
-    """One CrawlDatum, its fields in the order of the columns."""
-
-    status: int
-    fetch_time: int
-    modified_time: int
-    retries: int
-    fetch_interval: int
-    score: float
-    signature: bytes | None
-    metadata: bytes | None
-
-
-def map_is_empty(data: bytes) -> bool:
-    """Whether a serialized MapWritable has no entries."""
-    pos = 1
-    for _ in range(data[0]):
-        pos += 3 + int.from_bytes(data[pos + 1 : pos + 3], "big")
-    size = data[pos : pos + 4]
-    if len(size) < 4:
-        raise TruncatedError("data ends inside metadata", offset=pos, expected="4 bytes", found=len(size))
-    return size == b"\0\0\0\0"
+NUMBERS = {
+    "status": np.dtype(np.uint8),
+    "fetch_time": np.dtype(np.int64),
+    "modified_time": np.dtype(np.int64),
+    "retries": np.dtype(np.int8),
+    "fetch_interval": np.dtype(np.int32),
+    "score": np.dtype(np.float32),
+}
+MAX_SIGNATURE = 127
+_ROWS_AT_A_TIME = 100_000
+_RECORDS_AT_A_TIME = 1 << 15
 
 
-def decode_datum(data: bytes) -> DatumRow:
-    """A serialized CrawlDatum of any version. FormatError with the offset in `data` if it is none."""
-    if not data:
-        raise TruncatedError("empty CrawlDatum", offset=0, expected="a version byte")
-    if data[0] != CURRENT_VERSION:
-        return _decode_old(data)
-    if len(data) < FIXED_SIZE + 1:
-        raise TruncatedError("CrawlDatum too short", offset=0, expected=f"{FIXED_SIZE + 1} bytes", found=len(data))
-    _, status, fetch_time, retries, interval, score, modified, size = _FIXED.unpack_from(data)
-    end = FIXED_SIZE + max(size, 0)
-    if len(data) <= end:
-        raise TruncatedError("data ends inside a signature", offset=FIXED_SIZE, expected=f"{size} bytes")
-    metadata = None
-    if data[end]:
-        if len(data) == end + 1:
-            raise TruncatedError("data ends before the metadata", offset=end + 1)
-        metadata = data[end + 1 :]
-        metadata = None if map_is_empty(metadata) else metadata
-    elif len(data) != end + 1:
-        raise FormatError("bytes left over after a CrawlDatum", offset=end + 1, expected=0, found=len(data) - end - 1)
-    signature = data[FIXED_SIZE:end] if size > 0 else None
-    return DatumRow(status, fetch_time, modified, retries, interval, score, signature, metadata)
+def decode(batch: Batch) -> pl.DataFrame:
+    """The records of `batch` as a table: `key`, then the columns of CRAWLDB_SCHEMA.
+
+    Keys, signatures and metadata are views into the batch's buffers. Raises FormatError, which names the key.
+    """
+    columns = _decode_values(batch.values, batch.value_at, batch.value_len, optional=False)
+    if columns is None:
+        return decode(_current(batch))
+    return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len), *columns])
 
 
-def _decode_old(data: bytes) -> DatumRow:
-    """Versions 1 to 6 (and the error for any other) through the row codec, which knows their layouts and statuses."""
-    from minutch.records.crawldatum import CrawlDatum
-
-    datum = CrawlDatum.from_bytes(data)
-    return decode_datum(datum.to_bytes())
-
-
-def encode_datum(row: Sequence[object]) -> bytes:
-    """The serialized CrawlDatum, version 7, of a row in the order of DatumRow."""
-    status, fetch_time, modified, retries, interval, score, signature, metadata = row
-    signature = signature if isinstance(signature, bytes) else b""
-    fixed = _FIXED.pack(
-        CURRENT_VERSION, status, fetch_time, retries, interval, score, modified, (len(signature) ^ 0x80) - 0x80
+def decode_packed(batch: Batch) -> pl.DataFrame:
+    """The records of `batch` as a table of PACKED_SCHEMA. Raises FormatError, which names the key."""
+    status, fetch_time, score = (np.empty(batch.size, NUMBERS[name]) for name in ("status", "fetch_time", "score"))
+    value = batch.values, batch.value_at, batch.value_len
+    if not kernels.plain(*value, status, fetch_time, score.view(np.int32)):
+        frame = decode(batch)
+        return decode_packed(Batch(batch.keys, batch.key_at, batch.key_len, *encode(frame)))
+    return pl.DataFrame(
+        [
+            string_column("key", batch.keys, batch.key_at, batch.key_len),
+            pl.Series("status", status),
+            pl.Series("fetch_time", fetch_time),
+            pl.Series("score", score),
+            string_column("value", *value),
+        ]
     )
-    if isinstance(metadata, bytes):
-        return b"".join((fixed, signature, b"\1", metadata))
-    return fixed + signature + b"\0"
+
+
+def decode_optional(values: Bytes, at: Offsets, length: Lengths) -> list[pl.Series]:
+    """The columns of CRAWLDB_SCHEMA without `key`, of records of version 7; zeros and nulls where there is no byte."""
+    columns = _decode_values(values, at, length, optional=True)
+    assert columns is not None, "records that were decoded or encoded before"
+    return columns
+
+
+def _decode_values(values: Bytes, at: Offsets, length: Lengths, *, optional: bool) -> list[pl.Series] | None:
+    count = len(at)
+    numbers = {name: np.empty(count, dtype) for name, dtype in NUMBERS.items()}
+    signature = np.empty(count, np.int64), np.empty(count, np.int32)
+    metadata = np.empty(count, np.int64), np.empty(count, np.int32)
+    fields: list[Any] = [column if name != "score" else column.view(np.int32) for name, column in numbers.items()]
+    fields += [*signature, *metadata]
+    if not kernels.decode(values, at, length, optional, *fields):
+        return None
+    columns = [pl.Series(name, column) for name, column in numbers.items()]
+    columns.append(string_column("signature", values, *signature, least=1))
+    columns.append(string_column("metadata", values, *metadata, least=1))
+    return columns
+
+
+def _current(batch: Batch) -> Batch:
+    """The batch with every record in version 7, by the dataclass."""
+    values = []
+    for row in range(batch.size):
+        try:
+            values.append(CrawlDatum.from_bytes(batch.value(row)).to_bytes())
+        except FormatError as exc:
+            raise exc.at(f"record of {batch.key(row)!r}") from exc
+    return Batch.of([batch.key(row) for row in range(batch.size)], values)
+
+
+def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
+    """The serialized CrawlDatum of each row: a buffer, and the offsets and lengths in it.
+
+    Raises ValueError for a signature longer than 127 bytes.
+    """
+    signatures, metadata = from_series(frame["signature"]), from_series(frame["metadata"])
+    at, length = np.empty(len(frame), np.int64), np.empty(len(frame), np.int32)
+    longest = int(signatures.views[:, 0].max(initial=0))
+    if longest > MAX_SIGNATURE:
+        raise ValueError(f"signature of {longest} bytes, at most {MAX_SIGNATURE} can be stored")
+    length[:] = kernels.FIXED_SIZE + 1
+    length += signatures.views[:, 0]
+    length += metadata.views[:, 0]
+    buffer = np.empty(int(find.running_sum(length, at)), np.uint8)
+    fields = [*_numbers(frame), *signatures[:2], *metadata[:2]]
+    kernels.encode(buffer, at, *fields)
+    return buffer, at, length
+
+
+def records(frame: pl.DataFrame) -> Iterator[Places]:
+    """The rows of a table of CRAWLDB_SCHEMA as they go into a file."""
+    for part in frame.iter_slices(_ROWS_AT_A_TIME):
+        yield Places.of(from_series(part["key"]), *encode(part))
+
+
+def patched_records(table: pl.DataFrame, rows: pl.DataFrame, at: Offsets, before: Offsets) -> Iterator[Places]:
+    """The records of a packed table with `rows` put in: row i for record at[i], or if that is -1 before before[i]."""
+    keys, values = from_series(table["key"]), from_series(table["value"])
+    found = Places(*places(keys), *places(values), (keys, values))
+    if len(rows):
+        found = _put_in(found, Places.of(from_series(rows["key"]), *encode(rows)), at, before)
+    for start in range(0, found.size, _RECORDS_AT_A_TIME):
+        yield found.between(start, start + _RECORDS_AT_A_TIME)
+
+
+def _put_in(table: Places, rows: Places, at: Offsets, before: Offsets) -> Places:
+    count = table.size + int((at < 0).sum())
+    key_at, value_at = np.empty(count, np.int64), np.empty(count, np.int64)
+    key_len, value_len = np.empty(count, np.int32), np.empty(count, np.int32)
+    layout.put_in(*table[:4], *rows[:4], at, before, key_at, key_len, value_at, value_len)
+    return Places(key_at, key_len, value_at, value_len, (table.owner, rows.owner))
+
+
+def _numbers(frame: pl.DataFrame) -> list[Any]:
+    columns = [np.ascontiguousarray(frame[name].to_numpy()) for name in NUMBERS]
+    return [column.view(np.int32) if column.dtype == np.float32 else column for column in columns]

@@ -1,4 +1,4 @@
-"""Inlinks and a ParseData's outlinks as columns, in pure Python: for small tables, and the yardstick for the kernels.
+"""Inlinks, and the outlinks of a ParseData, as columns: from a batch to a table; and Inlinks back.
 
     Inlinks      int count | count × Inlink
     Inlink       text URL | text anchor | in layout 1.21: boolean | MapWritable, if true
@@ -6,73 +6,120 @@
     ParseStatus  byte 2 | byte major | short minor | int count | count × text
     Outlink      text URL | text anchor | boolean | MapWritable, if true
 
-Metadata is carried as it was stored, an empty map as none.
+Metadata is carried as it was stored, an empty map as none. Kernels pass over metadata of strings and numbers; a batch
+with any other, or with damage, goes through the dataclasses, which know the errors.
 Source: org.apache.nutch.crawl.Inlinks, Inlink; org.apache.nutch.parse.ParseData, ParseStatus, Outlink.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import MapWritable
-from minutch.records.links import LAYOUT_METADATA, LAYOUTS, layouts_of
+from minutch.formats.javaio import DataInput, encode_text
+from minutch.kernels import deflate
+from minutch.kernels import links as kernels
+from minutch.kernels.arrow import Strings, from_series
+from minutch.kernels.libdeflate import compressor, libdeflate
+from minutch.records.batch import Batch, Lengths, Offsets, Places, string_column
+from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, layouts_of
+from minutch.records.linksets import LinkSets, Rows
 from minutch.records.parsedata import VERSION
 from minutch.records.parsestatus import ParseStatus
 
-_SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
+_KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache
+_LEVEL = 1
+
+_Row = tuple[bytes, bytes | None, bytes | None, bytes | None]
 
 
-class LinkRow(NamedTuple):
-    """A link's other end, its anchor and its metadata."""
+def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame:
+    """The inlinks of `batch` as a table of INLINKS_SCHEMA, one row with nulls for a record without any.
 
-    url: bytes
-    anchor: bytes
-    metadata: bytes | None
+    Raises FormatError for a record that is not of `layout`.
+    """
+    links = _decode(batch, parse_data=False, flag=layout == LAYOUT_METADATA)
+    if links is None:
+        return _by_record(batch, lambda data: _read_inlinks(data, layout), layout, empty_row=True)
+    key, (url, anchor, metadata) = links
+    columns = [
+        key,
+        string_column("from_url", batch.values, *url, least=0),
+        string_column("anchor", batch.values, *anchor, least=0),
+        string_column("metadata", batch.values, *metadata, least=1),
+    ]
+    return pl.DataFrame(columns)
 
 
-def _read_metadata(data: DataInput) -> bytes | None:
-    if not data.read_boolean():
+def decode_outlinks(batch: Batch) -> pl.DataFrame:
+    """The outlinks of a batch of ParseData as a table of OUTLINKS_SCHEMA. Raises FormatError."""
+    links = _decode(batch, parse_data=True, flag=True)
+    if links is None:
+        return _by_record(batch, _read_outlinks, None).drop("metadata").rename({"from_url": "to_url"})
+    key, (url, anchor, _) = links
+    columns = [key, string_column("to_url", batch.values, *url), string_column("anchor", batch.values, *anchor)]
+    return pl.DataFrame(columns)
+
+
+def _decode(batch: Batch, parse_data: bool, flag: bool) -> tuple[pl.Series, list[tuple[Offsets, Lengths]]] | None:
+    first, count = np.empty(batch.size, np.int64), np.empty(batch.size, np.int64)
+    total = kernels.count_links(batch.values, batch.value_at, batch.value_len, parse_data, flag, first, count)
+    if total < 0:
         return None
-    start = data.pos
-    entries = MapWritable.read(data)
-    return bytes(data.buf[start : data.pos]) if entries else None
+    rows = total if parse_data else int(np.maximum(count, 1).sum())
+    record = np.empty(rows, np.int64)
+    places = [(np.empty(rows, np.int64), np.empty(rows, np.int32)) for _ in range(3)]
+    fields: list[Any] = [record, *(array for place in places for array in place)]
+    kernels.read_links(batch.values, len(batch.values), first, count, flag, not parse_data, *fields)
+    key = string_column("key", batch.keys, batch.key_at[record], batch.key_len[record])
+    return key, places
 
 
-def _read_link(data: DataInput, flag: bool) -> LinkRow:
-    return LinkRow(data.read_text_bytes(), data.read_text_bytes(), _read_metadata(data) if flag else None)
+def _by_record(
+    batch: Batch, read: Callable[[bytes], list[_Row]], layout: str | None, *, empty_row: bool = False
+) -> pl.DataFrame:
+    """The links of a batch by the dataclasses: the URL of the other end, anchor and metadata."""
+    rows: list[_Row] = []
+    for number in range(batch.size):
+        key, value = batch.key(number), batch.value(number)
+        try:
+            links = read(value)
+        except FormatError as exc:
+            error = exc if layout is None else _misfit(exc, value, layout)
+            raise error.at(f"record of {key!r}") from exc
+        rows += [(key, *link[1:]) for link in links]
+        if not links and empty_row:
+            rows.append((key, None, None, None))
+    names = ("key", "from_url", "anchor", "metadata")
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Binary), orient="row")
 
 
-def decode_inlinks(record: bytes, layout: str) -> list[LinkRow]:
+def _row(url: str, link: Inlink | Outlink) -> _Row:
+    metadata = link.metadata.to_bytes() if link.metadata else None
+    return b"", encode_text(url), encode_text(link.anchor), metadata
+
+
+def _read_inlinks(record: bytes, layout: str) -> list[_Row]:
     """The links of a serialized Inlinks in `layout`. FormatError if they don't use up `record` exactly."""
     data = DataInput(record)
     count = data.read_int()
     if not 0 <= count <= data.remaining:
         raise FormatError("impossible number of inlinks", offset=0, found=count)
-    links = [_read_link(data, layout == LAYOUT_METADATA) for _ in range(count)]
+    links = [Inlink.read(data, layout) for _ in range(count)]
     if data.remaining:
         raise FormatError("bytes left over after Inlinks", offset=data.pos, expected=data.pos, found=data.end)
-    return links
+    return [_row(link.from_url, link) for link in links]
 
 
-def encode_inlinks(links: Sequence[Sequence[bytes | None]], layout: str) -> bytes:
-    """The serialized Inlinks of (URL, anchor, metadata) rows, in their order."""
-    out = DataOutput()
-    out.write_int(len(links))
-    for url, anchor, metadata in links:
-        out.write_text_bytes(url or b"")
-        out.write_text_bytes(anchor or b"")
-        if layout == LAYOUT_METADATA:
-            out.write_boolean(metadata is not None)
-            out.write_bytes(metadata or b"")
-    return out.getvalue()
-
-
-def decode_outlinks(record: bytes) -> list[LinkRow]:
-    """The outlinks of a serialized ParseData; what follows them is not looked at."""
+def _read_outlinks(record: bytes) -> list[_Row]:
+    """The outlinks of a serialized ParseData; what follows them is not read."""
     data = DataInput(record)
     version = data.read_byte()
     if version != VERSION:
@@ -83,7 +130,17 @@ def decode_outlinks(record: bytes) -> list[LinkRow]:
     count = data.read_int()
     if not 0 <= count <= data.remaining:
         raise FormatError("impossible number of outlinks", offset=start, found=count)
-    return [_read_link(data, True) for _ in range(count)]
+    return [_row(link.to_url, link) for link in (Outlink.read(data) for _ in range(count))]
+
+
+def _misfit(error: FormatError, value: bytes, layout: str) -> FormatError:
+    """The error for a record that is not in `layout`: a mixture of layouts, or the damage that `error` names."""
+    fitting = layouts_of(value) - {layout}
+    if not fitting:
+        return error
+    return FormatError(
+        "LinkDb with records in two layouts of Inlinks", offset=0, expected=layout, found=", ".join(fitting)
+    )
 
 
 def layout_of(records: Iterable[bytes]) -> str:
@@ -105,4 +162,61 @@ def layout_of(records: Iterable[bytes]) -> str:
 
 
 def _has_urls(record: bytes, layout: str) -> bool:
-    return all(_SCHEME.match(link.url) for link in decode_inlinks(record, layout))
+    data = DataInput(record)
+    return all(_SCHEME.match(Inlink.read(data, layout).from_url) for _ in range(data.read_int()))
+
+
+class _LinkStrings(NamedTuple):
+    """The columns of a table of links as kernels take them."""
+
+    key: Strings
+    present: npt.NDArray[np.bool_]  # whether the row is a link
+    from_url: Strings
+    anchor: Strings
+    metadata: Strings  # empty if no link has any
+
+    @classmethod
+    def of(cls, links: pl.DataFrame) -> _LinkStrings:
+        """The strings of a table with the columns of INLINKS_SCHEMA, or without the last one."""
+        present = links["from_url"].is_not_null().to_numpy()
+        key, from_url, anchor = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
+        bare = "metadata" not in links.columns or links["metadata"].null_count() == len(links)
+        return cls(key, present, from_url, anchor, _NOTHING if bare else from_series(links["metadata"]))
+
+
+_NOTHING = Strings(np.zeros((0, 4), np.int32), np.zeros(1, np.uint64), None)
+
+
+class InlinksEncoder:
+    """Makes Inlinks records of sets of links, each compressed to a zlib stream of its own."""
+
+    def __init__(self, layout: str) -> None:
+        self._flag = layout == LAYOUT_METADATA
+        self._buffer = np.empty(0, np.uint8)
+        self._places = deflate.new_places()
+
+    def records(self, sets: LinkSets) -> Iterator[Places]:
+        """The records as they go into a file; each piece is good until the next one is asked for."""
+        links = _LinkStrings.of(sets.links)
+        with compressor(_LEVEL) as state:
+            for first in range(0, sets.records, _KEYS_AT_A_TIME):
+                yield self._encode(links, sets.rows, sets.starts[first : first + _KEYS_AT_A_TIME + 1], state)
+
+    def _encode(self, links: _LinkStrings, rows: Rows, starts: Offsets, state: int) -> Places:
+        count, size = len(starts) - 1, int(starts[-1] - starts[0])
+        at, length = np.empty(count, np.int64), np.empty(count, np.int32)
+        every = (links.key, links.from_url, links.anchor, links.metadata)
+        sizes = (count, size, size, size if len(links.metadata.views) else 0)
+        own = [strings._replace(views=np.zeros((n, 4), np.int32)) for strings, n in zip(every, sizes, strict=True)]
+        sums = np.empty(2, np.int64)
+        columns: list[Any] = [links.present, *(strings.views for strings in every), self._flag, length]
+        columns += [*(strings.views for strings in own), sums]
+        kernels.take_links(starts, rows, *columns)
+        total, longest = sums.tolist()
+        room = total + longest + deflate.LIBRARY_OVERHEAD * count
+        if room > len(self._buffer):
+            self._buffer = np.empty(room, np.uint8)
+        columns = [array for strings in own for array in strings[:2]]
+        columns += [self._flag, self._places, state, libdeflate().zlib_compress]
+        kernels.write_inlinks(self._buffer, at, length, starts, *columns)
+        return Places.of(own[0], self._buffer, at, length)

@@ -36,7 +36,7 @@ from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, Seque
 from minutch.formats.sequenceheader import COMPRESSIONS
 from minutch.formats.writables import UTF8, Writable, lookup
 from minutch.tables.database import part_name, part_paths
-from minutch.tables.install import sync_directory, sync_tree
+from minutch.tables.install import sync_path, sync_tree
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +202,7 @@ class Segment:
                 (self.path / folder).rename(replaced / folder)
         for folder in folders:
             (fresh / folder).rename(self.path / folder)
-        sync_directory(self.path)
+        sync_path(self.path)
 
     def _clear_left_overs(self) -> None:
         """Remove what writers that were killed left behind."""

@@ -51,7 +51,7 @@ def install(database: Path, new: Path, *, keep_old: bool) -> None:
     else:
         current.rename(previous)
         next_.rename(current)
-    sync_directory(database)
+    sync_path(database)
     _retire(database, keep_old)
 
 
@@ -88,7 +88,7 @@ def _exchange(first: Path, second: Path) -> bool:
     return bool(rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0)
 
 
-def sync_directory(path: Path) -> None:
+def sync_path(path: Path) -> None:
     """fsync a directory: its names are on disk when this returns."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -103,5 +103,5 @@ def sync_tree(path: Path) -> None:
     """fsync every file and directory below `path`, and itself."""
     for directory, _, names in os.walk(path):
         for name in names:
-            sync_directory(Path(directory, name))
-        sync_directory(Path(directory))
+            sync_path(Path(directory, name))
+        sync_path(Path(directory))

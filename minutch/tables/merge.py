@@ -7,39 +7,22 @@ is spread over two frames unless said otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from minutch.tables.spans import kernels_loaded
+from minutch.kernels import find, sort
+from minutch.kernels.arrow import MAX_BUFFER, from_series, to_series
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.uint32]
-
-BULK_KEYS = 50_000
-"""Keys from which loading the kernels takes less time than Polars' sort."""
-
-
-def is_bulk(frame: pl.DataFrame) -> bool:
-    """Whether kernels are worth using on `frame`."""
-    return len(frame) >= BULK_KEYS or kernels_loaded()
+Rows = npt.NDArray[np.uint32]
 
 
 def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` in ascending order of key bytes; rows of one key keep their order."""
-    if not is_bulk(frame):
-        return frame.sort("key", maintain_order=True)
-    import numpy as np
-
-    from minutch.kernels import layout as columns_kernels
-    from minutch.kernels.arrow import from_series
-
     frame = frame.rechunk()  # rows are gathered from one chunk several times faster than from many
     keys = from_series(frame["key"])
-    if columns_kernels.out_of_order(keys.views, keys.addresses) < 0:
+    if find.out_of_order(keys.views, keys.addresses) < 0:
         return frame
     return sorted_rows(frame, np.arange(len(frame), dtype=np.uint32))
 
@@ -50,19 +33,14 @@ def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
     The keys come in a buffer of their own, one after the other, so that later walks over them read memory front to
     back.
     """
-    import numpy as np
-
-    from minutch.kernels import sort as sort_kernels
-    from minutch.kernels.arrow import MAX_BUFFER, from_series, to_series
-
     keys = from_series(frame["key"])
-    entries = np.empty((len(rows) + 1) * sort_kernels.ROOM, np.uint8)
-    size = int(sort_kernels.sort_entries(keys.views, keys.addresses, rows, entries))
+    entries = np.empty((len(rows) + 1) * sort.ROOM, np.uint8)
+    size = int(sort.sort_entries(keys.views, keys.addresses, rows, entries))
     order = pl.Series(rows)
     if size > MAX_BUFFER:
         return frame[order]
     out, views = np.empty(size, np.uint8), np.empty((len(rows), 4), np.int32)
-    sort_kernels.pack_entries(entries, out, views)
+    sort.pack_entries(entries, out, views)
     del entries
     key = to_series("key", views, [out])
     return frame.drop("key")[order].insert_column(frame.columns.index("key"), key)
@@ -70,11 +48,8 @@ def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
 
 def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
     """`rows`, numbers of rows of `frame`, sorted in place: in ascending order of key, those of one key by number."""
-    from minutch.kernels import sort as sort_kernels
-    from minutch.kernels.arrow import from_series
-
     keys = from_series(frame["key"])
-    sort_kernels.sort_order(keys.views, keys.addresses, rows)
+    sort.sort_order(keys.views, keys.addresses, rows)
     return rows
 
 
@@ -83,7 +58,7 @@ def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ..
 
     Each stream's frames are sorted by key over the whole stream (a key may be spread over frames). Yields one tuple per
     key range with a frame of each stream: all rows of a key, from every stream, come in the same tuple; the ranges
-    ascend. Every stream must hold at least one frame (an empty one will do), which tells its columns.
+    ascend. Every stream must hold at least one frame (an empty one will do).
     """
     cursors = [_Cursor(iter(stream)) for stream in streams]
     while True:

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.kernels import ranges as range_kernels
+from minutch.kernels import ranges as kernels
 from minutch.kernels.arrow import MAX_BUFFER, Strings, from_series, to_series
+from minutch.records.batch import Offsets
 from minutch.tables.parallel import for_each
-from minutch.tables.spans import Offsets
 
 RANGE_ROWS = 1 << 16
 """About as many rows as a range should have: some megabytes of URLs."""
@@ -51,10 +51,10 @@ class Ranges:
             key = columns[self._names.index("key")]
             mine, starts = np.empty(len(table), np.int32), np.empty(buckets + 1, np.int64)
             order = np.empty(len(table), np.uint32)
-            range_kernels.group(*key[:2], *borders[:2], part.to_numpy(), mine, starts, order)
+            kernels.group(*key[:2], *borders[:2], part.to_numpy(), mine, starts, order)
             sizes = [np.zeros(buckets, np.int64) for _ in columns]
             for column, size in zip(columns, sizes, strict=True):
-                range_kernels.add_sizes(column.views, mine, size)
+                kernels.add_sizes(column.views, mine, size)
             return _Piece(columns, order, starts, sizes)
 
         self._pieces = for_each(lambda pair: group(*pair), zip(tables, numbers, strict=True))
@@ -74,8 +74,9 @@ class Ranges:
         columns = []
         for number, (name, size) in enumerate(zip(self._names, sizes, strict=True)):
             strings = [piece.columns[number] for piece in self._pieces]
-            places = np.array([(column.views.ctypes.data, column.addresses.ctypes.data) for column in strings])
+            views = np.array([column.views.ctypes.data for column in strings])
+            buffers = np.array([column.addresses.ctypes.data for column in strings])
             out, taken = np.empty(size, np.uint8), np.empty((counts.sum(), 4), np.int32)
-            used = range_kernels.take_strings(places[:, 0], places[:, 1], rows_at, counts, out, taken)
+            used = kernels.take_strings(views, buffers, rows_at, counts, out, taken)
             columns.append(to_series(name, taken, [out[:used]]))
         return pl.DataFrame(columns)

@@ -1,8 +1,12 @@
 """Rows to their partitions, sorted: what Hadoop's shuffle does between map and reduce, within a bound of memory.
 
+    partition = (Text.hashCode & 0x7fffffff) % number of parts
+    Text.hashCode: h = 1; for each signed byte b of the UTF-8: h = 31 * h + b, in 32 bits
+
 Rows are added in any order and taken out partition by partition, sorted by key, rows of one key in the order in which
 they were added. What goes beyond the budget is written to sorted runs in a directory of its own (Arrow IPC files) and
 merged as it is read back.
+Source: org.apache.hadoop.mapreduce.lib.partition.HashPartitioner, org.apache.hadoop.io.WritableComparator.hashBytes.
 """
 
 from __future__ import annotations
@@ -13,19 +17,34 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+import numpy as np
 import polars as pl
 
-from minutch.tables.merge import aligned, is_bulk, key_order, sort_by_key, sorted_rows
-from minutch.tables.partition import partition_of
-
-if TYPE_CHECKING:
-    from minutch.tables.merge import Rows
-    from minutch.tables.ranges import Ranges
+from minutch.kernels import hash as hashes
+from minutch.kernels.arrow import from_series
+from minutch.tables.merge import Rows, aligned, key_order, sort_by_key, sorted_rows
+from minutch.tables.ranges import Ranges
 
 RUN_ROWS = 100_000
 """Rows of a run that are read at a time."""
+
+
+def partition_of(keys: pl.Series, parts: int) -> pl.Series:
+    """The part (0 to parts - 1, UInt32) of each of `keys` (Binary)."""
+    strings = from_series(keys)
+    out = np.empty(len(keys), np.uint32)
+    hashes.partitions(strings.views, strings.addresses, parts, out)
+    return pl.Series("part", out)
+
+
+def split(frame: pl.DataFrame, parts: int) -> list[pl.DataFrame]:
+    """`frame` cut into its partitions, rows in their order; partition i is at index i."""
+    if parts == 1:
+        return [frame]
+    part = partition_of(frame["key"], parts)
+    return [frame.filter(part == i) for i in range(parts)]
 
 
 class Shuffle:
@@ -79,10 +98,6 @@ class Shuffle:
 
         All columns are Binary, without nulls. There may be no frame.
         """
-        import numpy as np
-
-        from minutch.tables.ranges import Ranges
-
         if self._runs[part]:
             for sorted_frame in self.sorted(part):
                 yield sorted_frame, np.arange(len(sorted_frame), dtype=np.uint32)
@@ -116,9 +131,7 @@ class Shuffle:
         if numbers is None:
             return sort_by_key(frame)
         mine = numbers == part
-        if not is_bulk(frame):
-            return sort_by_key(frame.filter(mine))
-        return sorted_rows(frame, mine.arg_true().to_numpy().astype("uint32"))  # a copy: it gets sorted
+        return sorted_rows(frame, mine.arg_true().to_numpy().astype(np.uint32))  # a copy: it gets sorted
 
     def _write_runs(self) -> None:
         if self._directory is None:

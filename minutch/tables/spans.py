@@ -1,57 +1,47 @@
-"""The records of a SequenceFile with Text keys in bulk: where keys and values lie, not what they are.
+"""SequenceFiles with Text keys, read in bulk: from a file to batches of records, from those to tables.
 
-A file is cut at sync markers into spans of some megabytes, which can be read side by side. A span becomes a `Batch`:
-offsets and lengths of its keys and values in a buffer, which is the file itself mapped into memory, or what was
-inflated from it. The checksums of the span are compared on the way.
+A file is cut at sync markers into spans of some megabytes, which are read side by side. A span becomes a `Batch`: the
+places of its keys and values in a buffer, which is the file itself mapped into memory, or what was inflated from it.
+The checksums of the span are compared on the way. What minutch and Nutch write (version 6, not compressed or by zlib)
+is found by kernels; for anything else, and for anything that looks wrong, SequenceFileReader finds the records or names
+the error. Either way one function decodes the batch.
 
-Only what minutch and Nutch write in bulk is read here: SequenceFiles of version 6 that are not compressed, or by zlib.
-For anything else, and for anything that looks wrong, `BulkFile.batch` returns None, and the caller reads the span by
-SequenceFileReader, which reads everything and names errors.
+    block := marker | VInt count | 4 × (VInt size | zlib stream of: key lengths, keys, value lengths, values)
 """
 
 from __future__ import annotations
 
 import math
 import mmap
-import sys
+import zlib
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+import polars as pl
 
+from minutch.errors import FormatError
 from minutch.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
 from minutch.formats.compress import DEFAULT_CODEC
+from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
+from minutch.kernels import find, inflate, sums
 from minutch.kernels.arrow import Bytes
+from minutch.kernels.libdeflate import decompressor, libdeflate
+from minutch.records.batch import Batch, Lengths, Offsets
+from minutch.tables.parallel import ordered
 
-Offsets = npt.NDArray[np.int64]
-Lengths = npt.NDArray[np.int32]
-
+TEXT = "org.apache.hadoop.io.Text"
 SPAN_SIZE = 1 << 24
 """Bytes of a file that are read at a time."""
-WORTH_IT = {NONE: 4 << 20, RECORD: 1 << 20, BLOCK: 1 << 20}
-"""Sizes of files, by compression, from which loading the kernels takes less time than reading record by record."""
 _VERSION = 6
-_KERNELS = "minutch.kernels.layout"
+_TYPICAL_RECORD = 64
+_TYPICAL_RATIO = 4
+_NO_ROOM = -2
 
-
-class Batch(NamedTuple):
-    """The records of a span: key i is `keys[key_at[i] : key_at[i] + key_len[i]]` (a Text's bytes), values likewise."""
-
-    keys: Bytes
-    key_at: Offsets
-    key_len: Lengths
-    values: Bytes
-    value_at: Offsets
-    value_len: Lengths
-
-    @property
-    def size(self) -> int:
-        """How many records there are."""
-        return len(self.key_at)
+Decode = Callable[[Batch], pl.DataFrame]
 
 
 class Span(NamedTuple):
@@ -61,30 +51,59 @@ class Span(NamedTuple):
     end: int
 
 
-def kernels_loaded() -> bool:
-    """Whether the kernels are in memory already, so that they are worth using for less."""
-    return _KERNELS in sys.modules
+def scan(
+    path: Path, value_class: str, decode: Decode, *, threads: int = 0, span_size: int = SPAN_SIZE
+) -> Iterator[pl.DataFrame]:
+    """The records of the file or MapFile at `path`, in its order, in tables (at least one).
+
+    A table holds the records of about `span_size` bytes of the file. `threads` decode ahead (0 = one per core).
+    Raises FormatError: damage, or other classes than <Text, value_class>.
+    """
+    file = SpannedFile(data_file(path), span_size=span_size)
+    file.require(value_class)
+
+    def read(span: Span) -> pl.DataFrame:
+        batch = file.batch(span)
+        try:
+            return decode(batch)
+        except FormatError as exc:
+            raise exc.within(file.path) from exc
+
+    return ordered(read, file.spans(), threads)
 
 
-class BulkFile:
-    """A SequenceFile on disk, opened to be read in spans; a context manager. Raises FormatError as the reader does."""
+def data_file(path: Path) -> Path:
+    """The file that holds the records of `path`: `data` in a MapFile's directory, else itself."""
+    return path / "data" if path.is_dir() else path
+
+
+class SpannedFile:
+    """A SequenceFile on disk, opened to be read in spans. Raises FormatError as the reader does."""
 
     def __init__(self, path: Path, *, span_size: int = SPAN_SIZE) -> None:
         self.path = path
         with SequenceFileReader(path) as reader:
             self.key_class, self.value_class = reader.key_class, reader.value_class
             self.compression, self.sync = reader.compression, reader.sync
-            self._codec, self._version = reader.codec, reader.version
+            self._is_usual = reader.version == _VERSION and (
+                reader.compression == NONE or reader.codec == DEFAULT_CODEC
+            )
             self._start = reader.header_end
         self.size = path.stat().st_size
         self._span_size = span_size
         self._sums: tuple[Bytes, int] | None = None
 
-    @property
-    def is_bulk(self) -> bool:
-        """Whether kernels can read the file, and it is large enough for them."""
-        known = self._version == _VERSION and (self.compression == NONE or self._codec == DEFAULT_CODEC)
-        return known and self.size > self._start and (self.size >= WORTH_IT[self.compression] or kernels_loaded())
+    def require(self, value_class: str) -> None:
+        """Raise FormatError unless the file holds <Text, value_class>."""
+        found = (self.key_class, self.value_class)
+        if found != (TEXT, value_class):
+            raise FormatError(
+                "unexpected classes",
+                path=self.path,
+                offset=0,
+                expected=f"<{TEXT}, {value_class}>",
+                found=f"<{found[0]}, {found[1]}>",
+            )
 
     def spans(self) -> list[Span]:
         """The file cut into spans, at least one, as Hadoop's FileInputFormat splits it.
@@ -106,37 +125,45 @@ class BulkFile:
                     cuts.append(found)
         return [Span(start, end) for start, end in pairwise([*cuts, self.size])]
 
-    def rows(self, span: Span) -> Iterator[tuple[bytes, bytes]]:
-        """The records of a span one by one, as SequenceFileReader gives them."""
-        start = 0 if span.start == self._start else span.start
-        end = None if span.end == self.size else span.end
-        with SequenceFileReader(self.path, start=start, end=end) as reader:
-            yield from reader
+    def batch(self, span: Span) -> Batch:
+        """The records of a span. Raises FormatError for damage."""
+        found = self._find(span) if self._is_usual and span.end > span.start else None
+        return self._read(span) if found is None else found
 
-    def batch(self, span: Span) -> Batch | None:
-        """The records of a span; None if the kernels can't read it, or something in it looks wrong."""
-        if not self.is_bulk:
-            return None
-        from minutch.tables import spans_reading as columns_reading
-
-        sums, chunk = self._read_sums()
+    def _find(self, span: Span) -> Batch | None:
+        """The records by kernels; None if something looks wrong."""
+        checksums, chunk = self._read_sums()
         unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)
         base = span.start // unit * unit
         end = min(self.size, -(-span.end // chunk) * chunk)
         data = self._map(base, end)
         local = Span(span.start - base, span.end - base)
-        if not columns_reading.sums_match(data, local, sums[base // chunk * 4 :], chunk):
+        if not sums_match(data, local, checksums[base // chunk * 4 :], chunk):
             return None
-        read: Callable[[Bytes, Span, bytes], Batch | None] = columns_reading.READERS[self.compression]
-        return read(data, local, self.sync)
+        return _FINDERS[self.compression](data, local, self.sync)
+
+    def _read(self, span: Span) -> Batch:
+        """The records one by one."""
+        start = 0 if span.start == self._start else span.start
+        end = None if span.end == self.size else span.end
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        with SequenceFileReader(self.path, start=start, end=end) as reader:
+            for key, value in reader:
+                try:
+                    keys.append(DataInput(key).read_text_bytes())
+                except FormatError as exc:
+                    raise exc.at(f"{self.path}, key {key!r}") from exc
+                values.append(value)
+        return Batch.of(keys, values)
 
     def _read_sums(self) -> tuple[Bytes, int]:
         """The sums in the file's sibling (empty if there is none) and the bytes per sum."""
         if self._sums is None:
             sibling = crc_path(self.path)
-            sums = np.fromfile(sibling, np.uint8) if sibling.exists() else np.empty(0, np.uint8)
-            chunk = int.from_bytes(sums[4:HEADER_SIZE].tobytes(), "big") or BYTES_PER_CHECKSUM
-            self._sums = sums[HEADER_SIZE:], chunk
+            found = np.fromfile(sibling, np.uint8) if sibling.exists() else np.empty(0, np.uint8)
+            chunk = int.from_bytes(found[4:HEADER_SIZE].tobytes(), "big") or BYTES_PER_CHECKSUM
+            self._sums = found[HEADER_SIZE:], chunk
         return self._sums
 
     def _map(self, start: int, end: int) -> Bytes:
@@ -144,3 +171,99 @@ class BulkFile:
         with self.path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), end - start, access=mmap.ACCESS_READ, offset=start)
         return np.frombuffer(mapped, np.uint8)
+
+
+def sums_match(data: Bytes, span: Span, checksums: Bytes, size: int) -> bool:
+    """Whether the chunks of `size` bytes that `span` touches have these CRCs; True where there are none."""
+    if not len(checksums):
+        return True
+    first, last = span.start // size, -(-span.end // size)
+    return bool(sums.first_bad_sum(data, first, last, size, checksums, libdeflate().crc32) < 0)
+
+
+def _find_plain(data: Bytes, span: Span, sync: bytes) -> Batch | None:
+    marker = np.frombuffer(sync, np.uint8)
+    room = (span.end - span.start) // _TYPICAL_RECORD + 16
+    while True:
+        key_at, value_at = np.empty(room, np.int64), np.empty(room, np.int64)
+        key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
+        count = find.walk(data, span.start, span.end, marker, key_at, key_len, value_at, value_len)
+        if count != _NO_ROOM:
+            break
+        room *= 3
+    if count < 0:
+        return None
+    return Batch(data, key_at[:count], key_len[:count], data, value_at[:count], value_len[:count])
+
+
+def _find_compressed_values(data: Bytes, span: Span, sync: bytes) -> Batch | None:
+    batch = _find_plain(data, span, sync)
+    if batch is None:
+        return None
+    at, length = np.empty(batch.size, np.int64), np.empty(batch.size, np.int32)
+    out = np.empty(int(batch.value_len.sum()) * _TYPICAL_RATIO + 1024, np.uint8)
+    done = 0
+    with decompressor() as state:
+        while True:
+            function = libdeflate().zlib_decompress_ex
+            done = inflate.inflate(data, batch.value_at, batch.value_len, done, out, at, length, state, function)
+            if done == batch.size or done < 0:
+                break
+            out = np.concatenate((out, np.empty(len(out), np.uint8)))
+    return None if done < 0 else batch._replace(values=out, value_at=at, value_len=length)
+
+
+def _find_blocks(data: Bytes, span: Span, sync: bytes) -> Batch | None:
+    blocks: list[Batch] = []
+    source = DataInput(data[: span.end].data)
+    source.skip(span.start)
+    try:
+        while source.remaining:
+            blocks.append(_read_block(source, sync))
+    except (FormatError, zlib.error):
+        return None
+    return _join(blocks)
+
+
+def _read_block(source: DataInput, sync: bytes) -> Batch:
+    """The next block. Raises FormatError or zlib.error."""
+    if source.read_bytes(find.MARKER_SIZE) != SYNC_ESCAPE + sync:
+        raise FormatError("no sync marker before a block", offset=source.pos)
+    count = source.read_vint()
+    parts = [np.frombuffer(zlib.decompress(source.read_bytes(source.read_vint())), np.uint8) for _ in range(4)]
+    keys, values = _column(parts[0], parts[1], count), _column(parts[2], parts[3], count)
+    if not find.strip_lengths(parts[1], *keys):
+        raise FormatError("a key that is no Text", offset=source.pos)
+    return Batch(parts[1], *keys, parts[3], *values)
+
+
+def _column(lengths: Bytes, data: Bytes, count: int) -> tuple[Offsets, Lengths]:
+    at, length = np.empty(max(count, 0), np.int64), np.empty(max(count, 0), np.int32)
+    if count < 0 or not find.vints(lengths, length) or find.running_sum(length, at) != len(data):
+        raise FormatError("lengths that do not fit a block", expected=len(data))
+    return at, length
+
+
+def _join(blocks: list[Batch]) -> Batch:
+    key_shift = np.cumsum([0, *(len(block.keys) for block in blocks)])
+    value_shift = np.cumsum([0, *(len(block.values) for block in blocks)])
+    return Batch(
+        np.concatenate([block.keys for block in blocks]),
+        np.concatenate([block.key_at + key_shift[i] for i, block in enumerate(blocks)]),
+        np.concatenate([block.key_len for block in blocks]),
+        np.concatenate([block.values for block in blocks]),
+        np.concatenate([block.value_at + value_shift[i] for i, block in enumerate(blocks)]),
+        np.concatenate([block.value_len for block in blocks]),
+    )
+
+
+_FINDERS: dict[str, Callable[[Bytes, Span, bytes], Batch | None]] = {
+    NONE: _find_plain,
+    RECORD: _find_compressed_values,
+    BLOCK: _find_blocks,
+}
+
+
+def kernels_loaded() -> bool:
+    """Kernels are always there."""
+    return True

@@ -1,16 +1,21 @@
-"""Writing SequenceFiles and MapFiles with Text keys in bulk, with their `.crc` siblings.
+"""Tables written to SequenceFiles and MapFiles with Text keys, with their `.crc` siblings.
 
-The bytes are those that SequenceFileWriter and MapFileWriter write from the same records.
+    TableWriter     takes tables; what makes records of them is given to it
+    BulkWriter      takes places of records, which a kernel lays out: a SequenceFile
+    BulkMapWriter   the same with an index: a MapFile
+
+The bytes are those that SequenceFileWriter and MapFileWriter write from the same records, but for what zlib makes.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import IO, NamedTuple, NoReturn, Protocol
+from types import TracebackType
+from typing import IO, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -18,69 +23,124 @@ from minutch.errors import FormatError
 from minutch.formats.checksum import BYTES_PER_CHECKSUM, MAGIC, crc_path
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.javaio import encode_vlong
-from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG
+from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG, MapFileWriter
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SYNC_INTERVAL, SequenceFileWriter
 from minutch.formats.sequenceheader import SequenceHeader, new_sync
-from minutch.kernels import deflate as deflate_kernels
-from minutch.kernels import layout as kernels
-from minutch.kernels.arrow import Bytes, Strings
-from minutch.kernels.native import Libdeflate, compressor, libdeflate
-from minutch.tables.spans import Lengths, Offsets
+from minutch.kernels import deflate, layout, sums
+from minutch.kernels.arrow import Bytes
+from minutch.kernels.find import MARKER_SIZE
+from minutch.kernels.libdeflate import compressor, libdeflate
+from minutch.records.batch import Offsets, Places
+from minutch.tables.spans import TEXT
 
-TEXT = "org.apache.hadoop.io.Text"
 LEVEL = 1
 """libdeflate's level for record after record: small records gain nothing from more."""
 _ROOM = 1 << 22
-_AROUND = 2 * kernels.MARKER_SIZE + 16
+_AROUND = 2 * MARKER_SIZE + 16
 """Room for what `lay_out` writes, and keeps free, around a record."""
 _SYNC_FILE_RANGE_WRITE = 2
-ZLIB_OVERHEAD = 64
-"""Bytes of room that a zlib stream may want beyond its string's."""
 
 
-class Records(NamedTuple):
-    """Records by the addresses (int64) and lengths of their keys, as in a Text, and values, as in the file.
+class _Sized(Protocol):
+    def __len__(self) -> int: ...
 
-    What lies at the addresses belongs to `owner`.
+
+T = TypeVar("T", bound=_Sized)
+
+
+class _File(Protocol):
+    """A file that takes records."""
+
+    def append(self, records: Places, /) -> object: ...
+    def close(self) -> None: ...
+    def discard(self) -> None: ...
+
+
+class TableWriter(Generic[T]):
+    """Writes tables to a MapFile (keys ascend) or SequenceFile of <Text, value_class>; a context manager.
+
+    `encode` makes records of a table. `compression` is NONE, RECORD or BLOCK; with `deflated`, records come with their
+    values compressed (for RECORD). `sync` and `index_sync` give the markers. The file is complete, with its `.crc`
+    siblings, when the context is left; an error removes it.
     """
 
-    key_at: Offsets
-    key_len: Lengths
-    value_at: Offsets
-    value_len: Lengths
-    owner: object
+    def __init__(
+        self,
+        path: Path,
+        value_class: str,
+        encode: Callable[[T], Iterable[Places]],
+        *,
+        mapfile: bool = True,
+        compression: str = NONE,
+        deflated: bool = False,
+        sync: bytes | None = None,
+        index_sync: bytes | None = None,
+    ) -> None:
+        self.path = path
+        self.rows = 0
+        self._encode = encode
+        self._deflates = compression == RECORD and not deflated
+        self._file = _open(path, value_class, mapfile, compression, sync, index_sync)
 
-    @classmethod
-    def of(cls, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> Records:
-        """Keys from a column, values at offsets of a buffer."""
-        return cls(*places(keys), at + values.ctypes.data, length, (keys.owner, keys.views, values))
+    def write(self, table: T) -> None:
+        """Append the rows of `table`. FormatError if a MapFile's keys are out of order."""
+        self.rows += len(table)
+        for records in self._encode(table):
+            self._file.append(_deflated(records) if self._deflates else records)
 
-    def between(self, start: int, end: int) -> Records:
-        """The records from number `start` to before `end`."""
-        here = slice(start, end)
-        return Records(self.key_at[here], self.key_len[here], self.value_at[here], self.value_len[here], self.owner)
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
 
-    def key(self, row: int) -> bytes:
-        """The bytes of a key."""
-        return ctypes.string_at(int(self.key_at[row]), int(self.key_len[row]))
+    def discard(self) -> None:
+        """Remove what was written."""
+        self._file.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            try:
+                self.close()
+            except BaseException:
+                self.discard()
+                raise
+        else:
+            self.discard()
 
 
-def places(strings: Strings) -> tuple[Offsets, Lengths]:
-    """The addresses and lengths of a column's strings."""
-    count = len(strings.views)
-    at, length = np.empty(count, np.int64), np.empty(count, np.int32)
-    kernels.string_places(strings.views, strings.addresses, at, length)
-    return at, length
+def _open(
+    path: Path, value_class: str, mapfile: bool, compression: str, sync: bytes | None, index_sync: bytes | None
+) -> _File:
+    if compression == BLOCK:
+        return _SingleRecords(path, value_class, mapfile, compression, sync, index_sync)
+    if mapfile:
+        return BulkMapWriter(path, value_class, compression=compression, sync=sync, index_sync=index_sync)
+    return BulkWriter(path, value_class, compression=compression, sync=sync)
 
 
-class BulkSequenceWriter:
+def _deflated(records: Places) -> Places:
+    """The records with each value as a zlib stream."""
+    out_at, out_len = np.empty(records.size, np.int64), np.empty(records.size, np.int32)
+    room = int(records.value_len.sum(dtype=np.int64)) + deflate.LIBRARY_OVERHEAD * records.size + 1
+    out = np.empty(room, np.uint8)
+    with compressor(LEVEL) as state:
+        function = libdeflate().zlib_compress
+        deflate.deflate(records.value_at, records.value_len, out, out_at, out_len, state, function)
+    at = out_at + out.ctypes.data
+    return records._replace(value_at=at, value_len=out_len, owner=(records.owner, out))
+
+
+class BulkWriter:
     """Writes a SequenceFile whose values come serialized (and compressed, where the file is RECORD-compressed)."""
 
     def __init__(
         self,
         path: Path,
         value_class: str,
-        library: Libdeflate,
         *,
         compression: str = NONE,
         index_interval: int = 0,
@@ -91,53 +151,39 @@ class BulkSequenceWriter:
         codec = None if compression == NONE else DEFAULT_CODEC
         header = SequenceHeader(TEXT, value_class, compression, codec, {}, sync).to_bytes()
         self._marker = np.frombuffer(SYNC_ESCAPE + sync, np.uint8)
-        self._crc32 = library.crc32
         self._interval = index_interval
         self._out = np.empty(_ROOM, np.uint8)
         self._out[: len(header)] = np.frombuffer(header, np.uint8)
         self._state = np.zeros(9, np.int64)
-        self._state[kernels.USED] = self._state[kernels.POSITION] = len(header)
-        self._state[kernels.INDEX_POSITION] = -1
+        self._state[layout.USED] = self._state[layout.POSITION] = len(header)
+        self._state[layout.INDEX_POSITION] = -1
         crc_path(path).unlink(missing_ok=True)
         self._file = path.open("wb", buffering=0)
         self._sums = crc_path(path).open("wb")
         self._sums.write(MAGIC + BYTES_PER_CHECKSUM.to_bytes(4, "big"))
 
-    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None:
-        """Append records whose values lie at the offsets `at` of a buffer."""
-        self.append(Records.of(keys, values, at, length))
-
-    def append(self, records: Records) -> tuple[Offsets, Offsets]:
+    def append(self, records: Places) -> tuple[Offsets, Offsets]:
         """Append records; returns the rows that a MapFile's index gets, and their positions in the file.
 
         FormatError if the file is a MapFile's and a key is less than the one before it.
         """
-        count = len(records.key_at)
-        room = count // self._interval + 2 if self._interval else 1
+        room = records.size // self._interval + 2 if self._interval else 1
         index_row, index_position = np.empty(room, np.int64), np.empty(room, np.int64)
         state = self._state
-        state[kernels.ROW] = state[kernels.INDEXED] = state[kernels.DESCENT] = 0
+        state[layout.ROW] = state[layout.INDEXED] = state[layout.DESCENT] = 0
         while True:
-            kernels.lay_out(
-                self._out,
-                state,
-                self._marker,
-                SYNC_INTERVAL,
-                self._interval,
-                *records[:4],
-                index_row,
-                index_position,
-            )
-            row = int(state[kernels.ROW])
-            if row == count:
+            places = (*records[:4], index_row, index_position)
+            layout.lay_out(self._out, state, self._marker, SYNC_INTERVAL, self._interval, *places)
+            row = int(state[layout.ROW])
+            if row == records.size:
                 break
-            if state[kernels.DESCENT]:
+            if state[layout.DESCENT]:
                 self.reject(records.key(row - 1), records.key(row))
             self._drain()
-            need = int(state[kernels.USED]) + int(records.key_len[row]) + int(records.value_len[row]) + _AROUND
+            need = int(state[layout.USED]) + int(records.key_len[row]) + int(records.value_len[row]) + _AROUND
             if need > len(self._out):  # one record that is longer than the buffer
                 self._out = np.concatenate((self._out, np.empty(need - len(self._out), np.uint8)))
-        indexed = int(state[kernels.INDEXED])
+        indexed = int(state[layout.INDEXED])
         return index_row[:indexed], index_position[:indexed]
 
     def reject(self, before: bytes, key: bytes) -> NoReturn:
@@ -146,15 +192,15 @@ class BulkSequenceWriter:
 
     def _drain(self, *, all_of_it: bool = False) -> None:
         """Move what is in the buffer into the file, whole checksum chunks but at the end."""
-        used = int(self._state[kernels.USED])
+        used = int(self._state[layout.USED])
         size = used if all_of_it else used // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM
-        sums = np.empty(-(-size // BYTES_PER_CHECKSUM) * 4, np.uint8)
-        kernels.make_sums(self._out, 0, size, BYTES_PER_CHECKSUM, sums, self._crc32)
+        found = np.empty(-(-size // BYTES_PER_CHECKSUM) * 4, np.uint8)
+        sums.make_sums(self._out, 0, size, BYTES_PER_CHECKSUM, found, libdeflate().crc32)
         _write_all(self._file, self._out[:size])
-        _start_storing(self._file, int(self._state[kernels.POSITION]) - used, size)
-        self._sums.write(sums.tobytes())
+        _start_storing(self._file, int(self._state[layout.POSITION]) - used, size)
+        self._sums.write(found.tobytes())
         self._out[: used - size] = self._out[size:used]
-        self._state[kernels.USED] = used - size
+        self._state[layout.USED] = used - size
 
     def close(self) -> None:
         """Write the rest and close both files."""
@@ -205,37 +251,26 @@ class BulkMapWriter:
         self,
         directory: Path,
         value_class: str,
-        library: Libdeflate,
         *,
         compression: str = NONE,
         sync: bytes | None = None,
         index_sync: bytes | None = None,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._data = BulkSequenceWriter(
-            directory / DATA,
-            value_class,
-            library,
-            compression=compression,
-            index_interval=INDEX_INTERVAL,
-            sync=sync,
+        self._data = BulkWriter(
+            directory / DATA, value_class, compression=compression, index_interval=INDEX_INTERVAL, sync=sync
         )
         self._index = SequenceFileWriter(directory / INDEX, TEXT, LONG, compression=BLOCK, sync=index_sync)
         self._last = b""
 
-    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None:
-        """Append records whose values lie at the offsets `at` of a buffer. FormatError as `append`."""
-        self.append(Records.of(keys, values, at, length))
-
-    def append(self, records: Records) -> None:
+    def append(self, records: Places) -> None:
         """Append records. FormatError if a key is less than the one before it."""
-        count = len(records.key_at)
-        if not count:
+        if not records.size:
             return
         first = records.key(0)
         if first < self._last:
             self._data.reject(self._last, first)
-        self._last = records.key(count - 1)
+        self._last = records.key(records.size - 1)
         for row, position in zip(*map(np.ndarray.tolist, self._data.append(records)), strict=True):
             key = records.key(row)
             self._index.append_raw(encode_vlong(len(key)) + key, position.to_bytes(8, "big"))
@@ -251,54 +286,31 @@ class BulkMapWriter:
         self._index.discard()
 
 
-class BulkWriter(Protocol):
-    """Either of the two."""
+class _SingleRecords:
+    """A file of a kind that no kernel lays out, such as one compressed in blocks: written record by record."""
 
-    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None: ...
-    def close(self) -> None: ...
-    def discard(self) -> None: ...
+    def __init__(
+        self,
+        path: Path,
+        value_class: str,
+        mapfile: bool,
+        compression: str,
+        sync: bytes | None,
+        index_sync: bytes | None,
+    ) -> None:
+        self._file: MapFileWriter | SequenceFileWriter
+        if mapfile:
+            self._file = MapFileWriter(
+                path, TEXT, value_class, compression=compression, sync=sync, index_sync=index_sync
+            )
+        else:
+            self._file = SequenceFileWriter(path, TEXT, value_class, compression=compression, sync=sync)
+        self.close, self.discard = self._file.close, self._file.discard
 
-
-def open_bulk(
-    path: Path,
-    value_class: str,
-    mapfile: bool,
-    compression: str,
-    sync: bytes | None = None,
-    index_sync: bytes | None = None,
-) -> BulkWriter | None:
-    """A MapFile or SequenceFile with Text keys, written by kernels; None where they can't write it.
-
-    `compression` is NONE or RECORD; the values are compressed on the way.
-    """
-    library = libdeflate()
-    if library is None or compression == BLOCK:
-        return None
-    if mapfile:
-        file: BulkWriter = BulkMapWriter(
-            path, value_class, library, compression=compression, sync=sync, index_sync=index_sync
-        )
-    else:
-        file = BulkSequenceWriter(path, value_class, library, compression=compression, sync=sync)
-    return Deflating(file, library) if compression == RECORD else file
+    def append(self, records: Places) -> None:
+        for key, value in _each(records):
+            self._file.append_raw(encode_vlong(len(key)) + key, value)
 
 
-class Deflating:
-    """Compresses values one by one on their way into a file."""
-
-    def __init__(self, file: BulkWriter, library: Libdeflate) -> None:
-        self._file, self._library = file, library
-        self.close, self.discard = file.close, file.discard
-
-    def write(self, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> None:
-        """Append records, given as they are before compression."""
-        self._file.write(keys, *deflate(values, at, length, self._library))
-
-
-def deflate(values: Bytes, at: Offsets, length: Lengths, library: Libdeflate) -> tuple[Bytes, Offsets, Lengths]:
-    """Each value as a zlib stream: a buffer, and offsets and lengths in it."""
-    out_at, out_len = np.empty(len(at), np.int64), np.empty(len(at), np.int32)
-    out = np.empty(int(length.sum(dtype=np.int64)) + ZLIB_OVERHEAD * len(at) + 1, np.uint8)
-    with compressor(LEVEL) as state:
-        deflate_kernels.deflate(values, at, length, out, out_at, out_len, state, library.zlib_compress)
-    return out, out_at, out_len
+def _each(records: Places) -> Iterator[tuple[bytes, bytes]]:
+    return ((records.key(row), records.value(row)) for row in range(records.size))

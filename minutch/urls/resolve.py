@@ -120,9 +120,11 @@ class Resolver:
         data = np.frombuffer(run.data, np.uint8)
         out = np.empty(len(data) + run.length * (len(prefixes) + 16), np.uint8)
         at = to = lost = 0
+        state = np.empty(3, np.int64)
         left = run.length
         while True:
-            done, at, to = resolve_links(data, at, left, prefixes, bounds, out, to)
+            resolve_links(data, at, left, prefixes, bounds, out, to, state)
+            done, at, to = state.tolist()
             left -= done
             if not left:
                 return OutlinkRun(run.length - lost, out[:to].tobytes())

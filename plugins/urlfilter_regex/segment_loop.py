@@ -40,6 +40,16 @@ class SegmentLoop:
         """The same for a column, where it is a long one."""
         if len(urls) < BULK_URLS:
             return None
-        from minutch.kernels.segments import search
+        return _search(urls)
 
-        return search(urls)
+
+def _search(urls: pl.Series) -> pl.Series:
+    """Which of `urls` (null: no) have a loop."""
+    import numpy as np
+
+    from minutch.kernels.arrow import from_series
+    from minutch.kernels.segments import find_loops
+
+    strings, loops = from_series(urls), np.empty(len(urls), np.bool_)
+    find_loops(strings.views, strings.addresses, loops)
+    return pl.Series(loops)

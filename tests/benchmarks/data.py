@@ -23,6 +23,7 @@ import polars as pl
 
 from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import MapFileWriter
+from minutch.records.batch import string_column
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_GONE,
@@ -38,8 +39,7 @@ from minutch.tables.database import part_name
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.links import PARSE_DATA
 from minutch.tables.merge import sort_by_key
-from minutch.tables.partition import split
-from minutch.tables.spans_reading import string_column
+from minutch.tables.shuffle import split
 
 NOW = 1_763_700_000_000
 """The time of the made-up crawl, in ms."""

@@ -41,13 +41,10 @@ def test_golden_crawldbs(path: Path, tmp_path: Path) -> None:
         for url, datum in expected[:: max(1, len(expected) // 5)]:
             assert db.get(url) == datum
         assert db.get("http://not.there.example/") is None
-        for bulk in (False, True):
-            writer = CrawlDataWriter(tmp_path / f"{bulk}" / part_name(number), sync=sync)
-            writer._sink = writer._open_bulk() if bulk else writer._open_rows()
-            with writer:
-                writer.write(frame)
-            if same_writer and "testresources" not in str(path):
-                assert (tmp_path / f"{bulk}" / part_name(number) / "data").read_bytes() == (part / "data").read_bytes()
+        with CrawlDataWriter(tmp_path / part_name(number), sync=sync) as writer:
+            writer.write(frame)
+        if same_writer and "testresources" not in str(path):
+            assert (tmp_path / part_name(number) / "data").read_bytes() == (part / "data").read_bytes()
 
 
 def frame_of(*urls: bytes) -> pl.DataFrame:

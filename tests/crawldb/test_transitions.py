@@ -23,6 +23,7 @@ from minutch.tables import rows
 from minutch.tables.merge import sort_by_key
 from minutch.tables.packed import pack
 from tests.support.crawldbs import metadata
+from tests.support.tables import patched_frame
 
 NOW = 1_800_000_000_000
 SETTINGS = {"plugin.includes": "scoring-opic"}
@@ -208,7 +209,7 @@ def test_as_one_url_at_a_time_with_kernels(
 def updated(old: pl.DataFrame, segment: pl.DataFrame, given_rules: Rules, now: int) -> tuple[pl.DataFrame, Counters]:
     """As `update`, all of it in tables of CRAWLDB_SCHEMA."""
     patched, counters = update(pack(old), pack(segment), given_rules, now)
-    return patched.to_frame(), counters
+    return patched_frame(patched), counters
 
 
 def one(old: CrawlDatum | None, *segment: CrawlDatum, given_rules: Rules = USUAL) -> CrawlDatum:

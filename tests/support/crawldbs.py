@@ -13,7 +13,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.tables import rows
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.merge import sort_by_key
-from minutch.tables.partition import split
+from minutch.tables.shuffle import split
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000

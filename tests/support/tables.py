@@ -1,43 +1,29 @@
-"""Records of all kinds for the bulk codecs, and the means to make a reader take one way or the other."""
+"""Records of all kinds for the bulk codecs."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from unittest import mock
+
+import polars as pl
 
 from minutch.formats.javaio import DataInput, encode_vlong
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.formats.sequencewriter import SequenceFileWriter
 from minutch.formats.writables import FloatWritable, IntWritable, LongWritable, MapWritable, Text, Writable
-from minutch.records import protocolstatus
+from minutch.records import crawldatum_columns, protocolstatus
+from minutch.records.batch import Batch
 from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.tables.crawldata import CRAWL_DATUM, TEXT
-from minutch.tables.spans import BulkFile
+from minutch.tables.crawldata import CRAWL_DATUM
+from minutch.tables.packed import Patched
+from minutch.tables.spans import TEXT
 
 Records = list[tuple[bytes, bytes]]
 """Key bytes (of the URL, not of the Text) and serialized values."""
 
 SYNC = bytes(range(16))
-
-
-@contextmanager
-def record_by_record() -> Iterator[None]:
-    """Inside, files are read record by record."""
-    with mock.patch.object(BulkFile, "batch", lambda self, span: None):
-        yield
-
-
-@contextmanager
-def by_kernels() -> Iterator[None]:
-    """Inside, files of any size are read by kernels where they can be."""
-    import minutch.kernels.layout  # noqa: F401  what is loaded is used
-
-    yield
 
 
 def a_key(random: Random) -> bytes:
@@ -100,6 +86,12 @@ def some_records(random: Random, count: int, *, old_versions: bool = False) -> R
         for key in keys
         for value in [a_datum(random).to_bytes()]
     ]
+
+
+def patched_frame(patched: Patched) -> pl.DataFrame:
+    """All entries of a patched table, as a table of CRAWLDB_SCHEMA."""
+    pieces = [(places.key(row), places.value(row)) for places in patched.records() for row in range(places.size)]
+    return crawldatum_columns.decode(Batch.of([key for key, _ in pieces], [value for _, value in pieces]))
 
 
 def write_records(path: Path, records: Records, compression: str, value_class: str = CRAWL_DATUM) -> None:

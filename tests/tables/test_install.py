@@ -91,7 +91,7 @@ def counting(names: list[str], die_at: int | None):  # type: ignore[no-untyped-d
     return patches()
 
 
-CALLS = ["Path:rename", "shutil:rmtree", "install:_exchange", "install:sync_tree", "install:sync_directory"]
+CALLS = ["Path:rename", "shutil:rmtree", "install:_exchange", "install:sync_tree", "install:sync_path"]
 
 
 @pytest.mark.usefixtures("_exchange")

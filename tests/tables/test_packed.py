@@ -1,12 +1,9 @@
-"""Packed tables: what is copied through is what taking a record apart and writing it anew would give."""
+"""Packed tables: what is copied through is what decoding a record and encoding it would give."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from random import Random
-from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -15,12 +12,12 @@ import pytest
 from minutch.errors import FormatError
 from minutch.formats.checksum import verify_file
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum_columns import encode_datum
-from minutch.tables import crawldata, merge
+from minutch.tables import crawldata
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, concat
 from minutch.tables.packed import Patched, PatchedWriter, pack, scan_packed, take, unpack
-from tests.support.tables import Records, by_kernels, record_by_record, some_records, write_records
+from minutch.tables.rows import records
+from tests.support.tables import Records, some_records, write_records
 
 FILES = ("data", ".data.crc", "index", ".index.crc")
 PLAIN = CrawlDatum(2, signature=b"0123456789abcdef").to_bytes()
@@ -37,76 +34,58 @@ def read(path: Path) -> pl.DataFrame:
 
 
 def values_of(frame: pl.DataFrame) -> list[bytes]:
-    """What the records of a table are when they are written anew, one by one."""
-    return [encode_datum(row[1:]) for row in frame.iter_rows()]
+    """The serialized records of a table, by the dataclass."""
+    return [datum.to_bytes() for _, datum in records(frame)]
 
 
-@contextmanager
-def one_by_one() -> Iterator[None]:
-    """Inside, no kernel is used."""
-    with record_by_record(), mock.patch.object(merge, "kernels_loaded", lambda: False):
-        yield
-
-
-WAYS = pytest.mark.parametrize("way", [by_kernels, one_by_one])
-Way = Callable[[], AbstractContextManager[None]]
-
-
-@WAYS
 @pytest.mark.parametrize("compression", ["NONE", "RECORD", "BLOCK"])
 @pytest.mark.parametrize("old_versions", [False, True])
 def test_a_packed_table_holds_what_decoding_and_encoding_give(
-    tmp_path: Path, way: Way, compression: str, old_versions: bool
+    tmp_path: Path, compression: str, old_versions: bool
 ) -> None:
     for seed in range(3):
         write_records(tmp_path / "file", some_records(Random(seed), 400, old_versions=old_versions), compression)
         frame = crawldata.read(tmp_path / "file")
-        with way():
-            packed = read(tmp_path / "file")
-            again = unpack(packed)
+        packed = read(tmp_path / "file")
+        again = unpack(packed)
         assert packed.schema == PACKED_SCHEMA and again.schema == CRAWLDB_SCHEMA
         assert packed["key"].to_list() == frame["key"].to_list()
         assert packed["status"].to_list() == frame["status"].to_list()
         assert packed["value"].to_list() == values_of(frame) == values_of(again)
 
 
-@WAYS
 @pytest.mark.parametrize("odd", ODD)
-def test_records_that_would_be_written_otherwise_are_written_anew(tmp_path: Path, way: Way, odd: str) -> None:
+def test_records_that_would_be_written_otherwise_are_written_anew(tmp_path: Path, odd: str) -> None:
     write_records(tmp_path / "file", [(b"a", PLAIN), (b"b", ODD[odd]), (b"c", PLAIN)], "NONE")
-    with way():
-        values = read(tmp_path / "file")["value"].to_list()
+    values = read(tmp_path / "file")["value"].to_list()
     assert values == [PLAIN, CrawlDatum.from_bytes(ODD[odd]).to_bytes(), PLAIN] and values[1] != ODD[odd]
 
 
-@WAYS
 @pytest.mark.parametrize("size", range(len(PLAIN)))
-def test_a_record_that_ends_too_soon_is_named(tmp_path: Path, way: Way, size: int) -> None:
+def test_a_record_that_ends_too_soon_is_named(tmp_path: Path, size: int) -> None:
     write_records(tmp_path / "file", [(b"http://a/", PLAIN), (b"http://b/", PLAIN[:size])], "NONE")
-    with way(), pytest.raises(FormatError, match=r"file.*http://b/"):
+    with pytest.raises(FormatError, match=r"file.*http://b/"):
         read(tmp_path / "file")
 
 
-@WAYS
-def test_rows_are_taken_by_position(tmp_path: Path, way: Way) -> None:
+def test_rows_are_taken_by_position(tmp_path: Path) -> None:
     write_records(tmp_path / "file", some_records(Random(7), 100), "NONE")
     frame = crawldata.read(tmp_path / "file")
-    with way():
-        packed = read(tmp_path / "file")
-        some = take(packed, np.array([5, 59, 5, 0]))
-        others = take(packed, np.array([-1, 3, -1]))
-        none = take(packed, np.array([], np.int64))
+    packed = read(tmp_path / "file")
+    some = take(packed, np.array([5, 59, 5, 0]))
+    others = take(packed, np.array([-1, 3, -1]))
+    none = take(packed, np.array([], np.int64))
     assert values_of(some) == values_of(frame[[5, 59, 5, 0]])
     assert values_of(others[1:2]) == values_of(frame[[3]])
     assert others.schema == CRAWLDB_SCHEMA and others[::2].null_count().row(0) == (2,) * len(CRAWLDB_SCHEMA)
     assert none.schema == CRAWLDB_SCHEMA and none.is_empty()
 
 
-def patched(records: Records, directory: Path, random: Random) -> tuple[Patched, pl.DataFrame]:
+def patched(entries: Records, directory: Path, random: Random) -> tuple[Patched, pl.DataFrame]:
     """Some of the records as a packed table, others put in or in the place of what was there; and the whole table."""
-    write_records(directory / "all", records, "NONE")
+    write_records(directory / "all", entries, "NONE")
     whole = crawldata.read(directory / "all")
-    kinds = [random.choice(("kept", "kept", "kept", "changed", "added")) for _ in records]
+    kinds = [random.choice(("kept", "kept", "kept", "changed", "added")) for _ in entries]
     table = [i for i, kind in enumerate(kinds) if kind != "added"]
     more = [i for i, kind in enumerate(kinds) if kind != "kept"]
     old = whole[table].with_columns(  # what is replaced is another record
@@ -121,29 +100,22 @@ def patched(records: Records, directory: Path, random: Random) -> tuple[Patched,
 def test_what_is_written_is_what_a_table_of_all_entries_gives(tmp_path: Path, seed: int) -> None:
     patches, whole = patched(some_records(Random(seed), 700), tmp_path, Random(seed))
     assert len(patches) == len(whole)
-    assert values_of(patches.to_frame()) == values_of(whole)
     with CrawlDataWriter(tmp_path / "whole", sync=bytes(16), index_sync=bytes(16)) as writer:
         writer.write(whole)
-    for name in ("_open_bulk", "_open_rows"):
-        patcher = PatchedWriter(tmp_path / name, sync=bytes(16), index_sync=bytes(16))
-        patcher._sink = getattr(patcher, name)()
-        with patcher:
-            patcher.write(patches)
-        assert patcher.rows == len(whole)
-        for file in FILES:
-            assert (tmp_path / name / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
-        verify_file(tmp_path / name / "data")
+    with PatchedWriter(tmp_path / "patched", sync=bytes(16), index_sync=bytes(16)) as patcher:
+        patcher.write(patches)
+    assert patcher.rows == len(whole)
+    for file in FILES:
+        assert (tmp_path / "patched" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    verify_file(tmp_path / "patched" / "data")
 
 
-@pytest.mark.parametrize("name", ["_open_bulk", "_open_rows"])
-def test_rows_in_the_wrong_place_are_refused(tmp_path: Path, name: str) -> None:
+def test_rows_in_the_wrong_place_are_refused(tmp_path: Path) -> None:
     write_records(tmp_path / "file", some_records(Random(3), 50), "NONE")
     packed = read(tmp_path / "file")
-    writer = PatchedWriter(tmp_path / name)
-    writer._sink = getattr(writer, name)()
-    with pytest.raises(FormatError, match="out of order"), writer:
+    with pytest.raises(FormatError, match="out of order"), PatchedWriter(tmp_path / "out") as writer:
         writer.write(Patched(packed, take(packed, np.array([30])), np.array([10]), np.array([10])))
-    assert not (tmp_path / name / "data").exists()
+    assert not (tmp_path / "out" / "data").exists()
 
 
 def test_nothing_patched_by_nothing(tmp_path: Path) -> None:

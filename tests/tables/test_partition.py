@@ -1,4 +1,4 @@
-"""Partitions are Hadoop's, whichever way they are computed."""
+"""Partitions are Hadoop's."""
 
 from __future__ import annotations
 
@@ -11,19 +11,11 @@ import polars as pl
 import pytest
 
 from minutch.formats import javahash
-from minutch.tables import partition
-from minutch.tables.partition import partition_of, split
+from minutch.tables.shuffle import partition_of, split
 from tests.support.golden import GOLDEN, needs_golden
-from tests.support.tables import a_key, by_kernels
+from tests.support.tables import a_key
 
 
-@pytest.fixture(params=["kernels", "one by one"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to hash keys."""
-    monkeypatch.setattr(partition, "kernels_loaded", lambda: request.param == "kernels")
-
-
-@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 100])
 def test_parts_are_those_of_the_hash(parts: int) -> None:
     random = Random(parts)
@@ -33,7 +25,6 @@ def test_parts_are_those_of_the_hash(parts: int) -> None:
     assert found.to_list() == [javahash.partition(key, parts) for key in keys]
 
 
-@pytest.mark.usefixtures("way")
 def test_split_keeps_every_row_and_the_order() -> None:
     random = Random(1)
     frame = pl.DataFrame({"key": [a_key(random) for _ in range(300)], "row": range(300)})
@@ -49,8 +40,7 @@ def test_split_keeps_every_row_and_the_order() -> None:
 def test_golden_partitions_of_long_and_odd_texts() -> None:
     with gzip.open(GOLDEN / "sequencefiles" / "records-text-text.jsonl.gz", "rt", encoding="utf-8") as lines:
         keys = [javahash_text(base64.b64decode(json.loads(line)["k"])) for line in lines]
-    with by_kernels():
-        found = partition_of(pl.Series(keys, dtype=pl.Binary), 5)
+    found = partition_of(pl.Series(keys, dtype=pl.Binary), 5)
     assert found.to_list() == [javahash.partition(key, 5) for key in keys]
 
 

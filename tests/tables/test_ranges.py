@@ -12,7 +12,7 @@ import pytest
 from minutch.formats import javahash
 from minutch.tables import shuffle
 from minutch.tables.shuffle import Shuffle
-from tests.support.tables import a_key, by_kernels
+from tests.support.tables import a_key
 
 SCHEMA = pl.Schema({"anchor": pl.Binary(), "key": pl.Binary()})
 PARTS = 3
@@ -46,7 +46,7 @@ def test_rows_come_by_partition_and_range(
     random = Random(seed)
     tables = some_tables(random, some_keys(random, kind), 20)
     everything = [row for table in tables for row in table.iter_rows()]
-    with by_kernels(), Shuffle(parts, SCHEMA, budget=1 << 30, spill=tmp_path) as rows:
+    with Shuffle(parts, SCHEMA, budget=1 << 30, spill=tmp_path) as rows:
         from minutch.tables import ranges
 
         monkeypatch.setattr(ranges, "RANGE_ROWS", size)
@@ -72,7 +72,7 @@ def test_nothing_added_has_no_range(tmp_path: Path) -> None:
 def test_spilled_rows_are_ordered_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shuffle, "RUN_ROWS", 50)
     tables = some_tables(Random(1), [b"a", b"b", b"c"], 4)
-    with by_kernels(), Shuffle(1, SCHEMA, budget=100, spill=tmp_path) as rows:
+    with Shuffle(1, SCHEMA, budget=100, spill=tmp_path) as rows:
         for table in tables:
             rows.add(table)
         found = [row for frame, order in rows.ordered(0) for row in frame[pl.Series(order)].iter_rows()]

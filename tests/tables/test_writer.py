@@ -11,9 +11,9 @@ import pytest
 
 from minutch.formats.checksum import verify_file
 from minutch.kernels.arrow import from_series
-from minutch.kernels.native import libdeflate
-from minutch.tables import writer as columns_writing
-from minutch.tables.writer import BulkSequenceWriter
+from minutch.records.batch import Places
+from minutch.tables import writer as writer_module
+from minutch.tables.writer import BulkWriter
 from tests.support.tables import SYNC, read_records
 
 SIZE, COUNT = 3000, 3000
@@ -22,12 +22,11 @@ SIZE, COUNT = 3000, 3000
 def write(path: Path) -> list[bytes]:
     """A file of more than two buffers; returns its keys."""
     keys = [b"http://www.example.org/%06d" % i for i in range(COUNT)]
-    library = libdeflate()
-    assert library is not None
-    writer = BulkSequenceWriter(path, "org.apache.hadoop.io.BytesWritable", library, sync=SYNC)
+    writer = BulkWriter(path, "org.apache.hadoop.io.BytesWritable", sync=SYNC)
     values = np.resize(np.arange(251, dtype=np.uint8), SIZE * COUNT)
     at = np.arange(0, len(values), SIZE)
-    writer.write(from_series(pl.Series(keys, dtype=pl.Binary)), values, at, np.full(COUNT, SIZE, np.int32))
+    length = np.full(COUNT, SIZE, np.int32)
+    writer.append(Places.of(from_series(pl.Series(keys, dtype=pl.Binary)), values, at, length))
     writer.close()
     return keys
 
@@ -39,7 +38,7 @@ def test_every_byte_is_handed_to_the_disk_once(tmp_path: Path, monkeypatch: pyte
         asked.append((start, start + size))
         return 0
 
-    monkeypatch.setattr(columns_writing, "_sync_file_range", lambda: record)
+    monkeypatch.setattr(writer_module, "_sync_file_range", lambda: record)
     write(tmp_path / "file")
     assert len(asked) > 2 and asked[0][0] == 0 and asked[-1][1] == (tmp_path / "file").stat().st_size
     assert all(before[1] == after[0] for before, after in pairwise(asked))
@@ -47,7 +46,7 @@ def test_every_byte_is_handed_to_the_disk_once(tmp_path: Path, monkeypatch: pyte
 
 def test_without_that_system_call_the_file_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = write(tmp_path / "first")
-    monkeypatch.setattr(columns_writing, "_sync_file_range", lambda: None)
+    monkeypatch.setattr(writer_module, "_sync_file_range", lambda: None)
     write(tmp_path / "second")
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
     assert [key for key, _ in read_records(tmp_path / "first")] == keys
@@ -56,12 +55,10 @@ def test_without_that_system_call_the_file_is_the_same(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("size", [*range((1 << 22) - 700, (1 << 22) + 100, 90), 3 << 22])
 def test_records_about_as_long_as_the_buffer(tmp_path: Path, size: int) -> None:
-    library = libdeflate()
-    assert library is not None
     values = np.resize(np.arange(251, dtype=np.uint8), size)
     at, length = np.array([0, 0, 0]), np.array([10, size, size - 1], np.int32)
-    writer = BulkSequenceWriter(tmp_path / "file", "org.apache.hadoop.io.BytesWritable", library, sync=SYNC)
-    writer.write(from_series(pl.Series([b"a", b"b", b"c"], dtype=pl.Binary)), values, at, length)
+    writer = BulkWriter(tmp_path / "file", "org.apache.hadoop.io.BytesWritable", sync=SYNC)
+    writer.append(Places.of(from_series(pl.Series([b"a", b"b", b"c"], dtype=pl.Binary)), values, at, length))
     writer.close()
     assert [len(value) for _, value in read_records(tmp_path / "file")] == length.tolist()
     verify_file(tmp_path / "file")

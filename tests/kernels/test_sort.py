@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.tables import merge
+from minutch.kernels.arrow import from_series
 from minutch.tables.merge import sort_by_key
-from tests.support.tables import a_key, by_kernels
+from tests.support.tables import a_key
 
 
 def sorted_rows(keys: list[bytes]) -> list[int]:
     """The row numbers of `keys` in the order that the kernel gives them."""
     frame = pl.DataFrame({"key": keys, "row": range(len(keys))}, schema={"key": pl.Binary, "row": pl.Int64})
-    with by_kernels():
-        return sort_by_key(frame)["row"].to_list()
+    return sort_by_key(frame)["row"].to_list()
 
 
 def expected(keys: list[bytes]) -> list[int]:
@@ -62,19 +61,9 @@ def test_sorted_tables_stay_as_they_are() -> None:
     assert sorted_rows(keys) == list(range(100))
 
 
-def test_small_tables_are_sorted_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge, "kernels_loaded", lambda: False)
-    keys = [b"b", b"a", b"b", b"\xff", b""]
-    frame = pl.DataFrame({"key": keys, "row": range(5)}, schema={"key": pl.Binary, "row": pl.Int64})
-    assert sort_by_key(frame)["row"].to_list() == expected(keys)
-
-
 def test_equal_keys_lie_in_memory_once() -> None:
     keys = [b"http://www.example.org/%d.html" % (i * 7 % 10) for i in range(1000)]
-    with by_kernels():
-        from minutch.kernels.arrow import from_series
-
-        ordered = sort_by_key(pl.DataFrame({"key": keys}, schema={"key": pl.Binary}))["key"]
-        strings = from_series(ordered)
+    ordered = sort_by_key(pl.DataFrame({"key": keys}, schema={"key": pl.Binary}))["key"]
+    strings = from_series(ordered)
     assert ordered.to_list() == sorted(keys)
     assert len({tuple(view) for view in strings.views.tolist()}) == 10

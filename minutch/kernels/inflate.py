@@ -1,0 +1,51 @@
+"""Kernel that inflates the values of records that are compressed one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.kernels.memory import compare
+from minutch.kernels.native import I32, I64, U8, Int, call7, kernel
+
+
+@kernel
+def inflate(
+    buf: U8,
+    at: I64,
+    length: I32,
+    first: Int,
+    out: U8,
+    out_at: I64,
+    out_len: I32,
+    decompressor: Int,
+    function: Int,
+) -> Int:
+    """Inflate zlib streams from number `first` on into `out`, one after the other.
+
+    A stream with the bytes of the one before shares its output: the links of a page are often alike. Returns the
+    number of the stream for which there was no room, or how many there are; -1 if one is damaged.
+    """
+    counts = np.zeros(2, np.int64)
+    source = np.int64(buf.ctypes.data)
+    target = np.int64(out.ctypes.data)
+    count_at = np.int64(counts.ctypes.data)
+    end = out_at[first - 1] + out_len[first - 1] if first else np.int64(0)
+    for i in range(first, len(at)):
+        if i and length[i] == length[i - 1]:
+            size = np.int64(length[i])
+            if compare(source + at[i], size, source + at[i - 1], size) == 0:
+                out_at[i], out_len[i] = out_at[i - 1], out_len[i - 1]
+                continue
+        room = len(out) - end
+        code = (
+            call7(function, decompressor, source + at[i], length[i], target + end, room, count_at, count_at + 8)
+            & 0xFFFF_FFFF
+        )
+        if code == 3:
+            return i
+        if code != 0 or counts[0] != length[i]:
+            return -1
+        out_at[i] = end
+        out_len[i] = counts[1]
+        end += counts[1]
+    return len(at)

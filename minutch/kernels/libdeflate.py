@@ -1,0 +1,65 @@
+"""libdeflate, the library inside the `deflate` package, called by the addresses of its C functions:
+
+crc32(crc, data, size) -> crc
+zlib_decompress_ex(decompressor, data, size, out, room, size_t *read, size_t *written)
+    -> 0 good, 1 bad data, 2 and 3 too little or too much room
+zlib_compress(compressor, data, size, out, room) -> bytes written, 0 if there is no room
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+
+class Libdeflate(NamedTuple):
+    """Addresses of libdeflate's functions."""
+
+    crc32: int
+    zlib_compress: int
+    zlib_decompress_ex: int
+
+
+@cache
+def _library() -> Any:
+    from deflate import _deflate
+
+    return ctypes.CDLL(_deflate.__file__)
+
+
+@cache
+def libdeflate() -> Libdeflate:
+    """The functions of libdeflate. Raises ImportError where the package does not export them."""
+    library = _library()
+    try:
+        found = [getattr(library, f"libdeflate_{name}") for name in Libdeflate._fields]
+    except AttributeError as exc:
+        raise ImportError(f"package deflate: {exc}; a release between 0.7 and 0.9 is needed") from exc
+    return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in found))
+
+
+@contextmanager
+def decompressor() -> Iterator[int]:
+    """The address of a libdeflate_decompressor."""
+    library = _library()
+    library.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
+    address = library.libdeflate_alloc_decompressor()
+    try:
+        yield address
+    finally:
+        library.libdeflate_free_decompressor(ctypes.c_void_p(address))
+
+
+@contextmanager
+def compressor(level: int) -> Iterator[int]:
+    """The address of a libdeflate_compressor of `level` (0 to 12)."""
+    library = _library()
+    library.libdeflate_alloc_compressor.restype = ctypes.c_void_p
+    address = library.libdeflate_alloc_compressor(level)
+    try:
+        yield address
+    finally:
+        library.libdeflate_free_compressor(ctypes.c_void_p(address))

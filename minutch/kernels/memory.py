@@ -1,0 +1,94 @@
+"""Numbers and strings in memory, for other kernels: big-endian integers, Hadoop's VInts, strings compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.kernels.native import U8, Int, inlined, inner, load8, load64
+
+
+@inlined
+def int_at(buf: U8, at: Int) -> Int:
+    """The big-endian int at `at`."""
+    return np.int64(
+        np.int32(
+            (np.uint32(buf[at]) << 24) | (np.uint32(buf[at + 1]) << 16) | (np.uint32(buf[at + 2]) << 8) | buf[at + 3]
+        )
+    )
+
+
+@inlined
+def put_int(buf: U8, at: Int, value: Int) -> None:
+    """Store a big-endian int."""
+    buf[at] = value >> 24
+    buf[at + 1] = value >> 16
+    buf[at + 2] = value >> 8
+    buf[at + 3] = value
+
+
+@inner
+def vint_size(value: Int) -> Int:
+    """Bytes of a VInt that is not negative."""
+    if value <= 127:
+        return 1
+    if value <= 0xFF:
+        return 2
+    if value <= 0xFFFF:
+        return 3
+    return 4 if value <= 0xFF_FFFF else 5
+
+
+@inlined
+def put_vint(buf: U8, at: Int, value: Int) -> Int:
+    """Store a VInt that is not negative; returns the offset after it."""
+    size = vint_size(value)
+    if size == 1:
+        buf[at] = value
+        return at + 1
+    buf[at] = 0x91 - size  # -112 - the number of bytes that follow
+    for i in range(1, size):
+        buf[at + i] = value >> (8 * (size - 1 - i))
+    return at + size
+
+
+@inner
+def vint_at(buf: U8, at: Int, end: Int) -> tuple[Int, Int]:
+    """The VInt at `at` and the offset after it; (-1, at) if it is negative or goes beyond `end`."""
+    if at >= end:
+        return -1, at
+    first = np.int64(np.int8(buf[at]))
+    if first >= 0:
+        return first, at + 1
+    size = -112 - first
+    if size < 1 or size > 4 or at + 1 + size > end:
+        return -1, at
+    value = np.int64(0)
+    for i in range(size):
+        value = value << 8 | buf[at + 1 + i]
+    return (value, at + 1 + size) if value <= 0x7FFF_FFFF else (-1, at)
+
+
+@inlined
+def word_at(buf: U8, at: Int, size: Int) -> Int:
+    """Up to `size` bytes, at most 4, as a little-endian word, padded with zeros."""
+    word = np.uint32(0)
+    for k in range(min(size, 4)):
+        word |= np.uint32(buf[at + k]) << np.uint32(8 * k)
+    return word
+
+
+@inner
+def compare(a: Int, a_size: Int, b: Int, b_size: Int) -> Int:
+    """Negative, 0 or positive as the bytes at address `a` come before, equal or come after those at `b`."""
+    size = min(a_size, b_size)
+    at = np.int64(0)
+    while at + 8 <= size:
+        if load64(a + at) != load64(b + at):
+            break
+        at += 8
+    while at < size:
+        x, y = load8(a + at), load8(b + at)
+        if x != y:
+            return np.int64(x) - np.int64(y)
+        at += 1
+    return a_size - b_size

@@ -1,0 +1,120 @@
+"""Records in bulk, not taken apart: where their keys and values lie.
+
+    Batch     offsets in buffers, as records are found in a file
+    Places    addresses in memory, as records go into a file
+
+`decode` functions of the modules `*_columns` make tables of batches, `encode` functions make places of tables.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from minutch.kernels import find
+from minutch.kernels.arrow import Bytes, Strings, to_series
+
+Offsets = npt.NDArray[np.int64]
+Lengths = npt.NDArray[np.int32]
+
+
+class Batch(NamedTuple):
+    """Key i is `keys[key_at[i] : key_at[i] + key_len[i]]` (a Text's bytes), values likewise."""
+
+    keys: Bytes
+    key_at: Offsets
+    key_len: Lengths
+    values: Bytes
+    value_at: Offsets
+    value_len: Lengths
+
+    @property
+    def size(self) -> int:
+        """How many records there are."""
+        return len(self.key_at)
+
+    @classmethod
+    def of(cls, keys: Sequence[bytes], values: Sequence[bytes]) -> Batch:
+        """A batch of records that come one by one."""
+        return cls(*_joined(keys), *_joined(values))
+
+    def key(self, row: int) -> bytes:
+        """The bytes of a key."""
+        return self.keys[self.key_at[row] : self.key_at[row] + self.key_len[row]].tobytes()
+
+    def value(self, row: int) -> bytes:
+        """The bytes of a value."""
+        return self.values[self.value_at[row] : self.value_at[row] + self.value_len[row]].tobytes()
+
+
+def _joined(strings: Sequence[bytes]) -> tuple[Bytes, Offsets, Lengths]:
+    length = np.fromiter(map(len, strings), np.int32, len(strings))
+    at = np.empty(len(strings), np.int64)
+    find.running_sum(length, at)
+    return np.frombuffer(b"".join(strings), np.uint8), at, length
+
+
+class Places(NamedTuple):
+    """Records by the addresses and lengths of their keys, as in a Text, and values, as in the file.
+
+    What lies at the addresses belongs to `owner`.
+    """
+
+    key_at: Offsets
+    key_len: Lengths
+    value_at: Offsets
+    value_len: Lengths
+    owner: object
+
+    @classmethod
+    def of(cls, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> Places:
+        """Keys from a column, values at offsets of a buffer."""
+        return cls(*places(keys), at + values.ctypes.data, length, (keys.owner, keys.views, values))
+
+    @property
+    def size(self) -> int:
+        """How many records there are."""
+        return len(self.key_at)
+
+    def between(self, start: int, end: int) -> Places:
+        """The records from number `start` to before `end`."""
+        here = slice(start, end)
+        return Places(self.key_at[here], self.key_len[here], self.value_at[here], self.value_len[here], self.owner)
+
+    def key(self, row: int) -> bytes:
+        """The bytes of a key."""
+        return ctypes.string_at(int(self.key_at[row]), int(self.key_len[row]))
+
+    def value(self, row: int) -> bytes:
+        """The bytes of a value."""
+        return ctypes.string_at(int(self.value_at[row]), int(self.value_len[row]))
+
+
+def places(strings: Strings) -> tuple[Offsets, Lengths]:
+    """The addresses and lengths of a column's strings."""
+    count = len(strings.views)
+    at, length = np.empty(count, np.int64), np.empty(count, np.int32)
+    find.string_places(strings.views, strings.addresses, at, length)
+    return at, length
+
+
+def string_column(name: str, buffer: Bytes, at: Offsets, length: Lengths, *, least: int | None = None) -> pl.Series:
+    """A Binary column over strings in `buffer`, not copied. Their offsets may span 4 GiB at most.
+
+    With `least`, strings shorter than that (down to length -1) are null.
+    """
+    shortest = 0 if least is None else least
+    found = np.empty(3, np.int64)
+    find.extent(at, length, shortest, found)
+    base, end, present = found.tolist()
+    if least is not None and not present:
+        return pl.Series(name, [None], dtype=pl.Binary).new_from_index(0, len(at))
+    views = np.empty((len(at), 4), np.int32)
+    valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
+    find.fill_views(buffer, at, length, shortest, base, views, valid)
+    return to_series(name, views, [buffer[base:end]], valid if len(valid) else None)

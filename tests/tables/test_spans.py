@@ -1,0 +1,155 @@
+"""Spans and batches: every record once, in order, whatever the file, by kernels as one by one; errors for damage."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from minutch.errors import ChecksumError, FormatError
+from minutch.formats.checksum import crc_path
+from minutch.records.batch import Batch
+from minutch.tables.spans import Span, SpannedFile
+from tests.support.tables import SYNC, Records, some_records, write_records
+
+COMPRESSIONS = ("NONE", "RECORD", "BLOCK")
+
+
+def records_of(batch: Batch) -> Records:
+    """A batch's records as bytes."""
+    keys, values = batch.keys.tobytes(), batch.values.tobytes()
+    places = zip(batch.key_at, batch.key_len, batch.value_at, batch.value_len, strict=True)
+    return [(keys[k : k + n], values[v : v + m]) for k, n, v, m in places]
+
+
+def by_kernels(file: SpannedFile, span: Span) -> Batch:
+    """The records of a span, which kernels can find."""
+    batch = file._find(span)
+    assert batch is not None
+    return batch
+
+
+@pytest.fixture(params=COMPRESSIONS)
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Records]:
+    """A file of each compression, large enough for several spans."""
+    records = some_records(Random(5), 3000)
+    path = tmp_path / "file"
+    write_records(path, records, request.param)
+    return path, records
+
+
+def test_spans_cover_every_record_once(file: tuple[Path, Records]) -> None:
+    path, records = file
+    bulk = SpannedFile(path, span_size=150_000)
+    spans = bulk.spans()
+    assert spans[0].start > 0 and spans[-1].end == path.stat().st_size
+    assert all(before.end == after.start for before, after in pairwise(spans))
+    assert [record for span in spans for record in records_of(by_kernels(bulk, span))] == records
+
+
+def test_a_short_rest_goes_with_the_last_span(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_records(path, some_records(Random(5), 30_000), "NONE")
+    size = path.stat().st_size
+    for share, count in ((1.05, 1), (1.2, 2), (2.05, 2), (2.2, 3)):
+        assert len(SpannedFile(path, span_size=int(size / share)).spans()) == count
+
+
+def test_spans_are_read_alike_record_by_record(file: tuple[Path, Records]) -> None:
+    path, records = file
+    bulk = SpannedFile(path, span_size=150_000)
+    for span in bulk.spans():
+        assert records_of(bulk._read(span)) == records_of(by_kernels(bulk, span))
+    assert sum(bulk._read(span).size for span in bulk.spans()) == len(records)
+
+
+def test_empty_file(tmp_path: Path) -> None:
+    write_records(tmp_path / "file", [], "NONE")
+    bulk = SpannedFile(tmp_path / "file")
+    assert len(bulk.spans()) == 1
+    assert bulk.batch(bulk.spans()[0]).size == 0
+
+
+@pytest.mark.parametrize("codec", ["GzipCodec", "BZip2Codec", "SnappyCodec", "ZStandardCodec"])
+@pytest.mark.parametrize("compression", ["RECORD", "BLOCK"])
+def test_other_codecs_are_read_record_by_record(tmp_path: Path, codec: str, compression: str) -> None:
+    from minutch.formats.sequencewriter import SequenceFileWriter
+
+    path = tmp_path / "file"
+    name = f"org.apache.hadoop.io.compress.{codec}"
+    with SequenceFileWriter(path, "org.apache.hadoop.io.Text", "x", compression=compression, codec=name) as out:
+        out.append_raw(b"\x01a", b"value")
+    bulk = SpannedFile(path)
+    assert records_of(bulk.batch(bulk.spans()[0])) == [(b"a", b"value")]
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_changed_byte_is_found_by_its_checksum(tmp_path: Path, compression: str) -> None:
+    path = tmp_path / "file"
+    write_records(path, some_records(Random(2), 4000), compression)
+    bulk = SpannedFile(path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    assert bulk._find(bulk.spans()[0]) is None
+    with pytest.raises(ChecksumError) as caught:
+        bulk.batch(bulk.spans()[0])
+    assert caught.value.path == str(path) and caught.value.offset == len(data) // 2 // 512 * 512
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_damage_without_checksums_never_crashes_and_never_loses_records_silently(
+    tmp_path: Path, compression: str
+) -> None:
+    random = Random(3)
+    path = tmp_path / "file"
+    records = some_records(random, 40)
+    write_records(path, records, compression)
+    crc_path(path).unlink()
+    whole = path.read_bytes()
+    start = SpannedFile(path).spans()[0].start
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(random.randrange(1, 4)):
+            data[random.randrange(start, len(data))] = random.randrange(256)
+        path.write_bytes(data[: random.choice((len(data), random.randrange(start, len(data))))])
+        bulk = SpannedFile(path)
+        for span in bulk.spans():
+            batch = bulk._find(span)
+            if batch is not None:  # then the reader of single records must agree
+                assert records_of(bulk._read(span)) == records_of(batch)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_file_cut_off_at_any_length_is_an_error(tmp_path: Path, compression: str) -> None:
+    path = tmp_path / "file"
+    write_records(path, some_records(Random(4), 4), compression)
+    crc_path(path).unlink()
+    whole = path.read_bytes()
+    start = SpannedFile(path).spans()[0].start
+    complete = 0
+    for length in range(start + 1, len(whole)):
+        path.write_bytes(whole[:length])
+        bulk = SpannedFile(path)
+        span = bulk.spans()[0]
+        if bulk._find(span) is None:
+            with pytest.raises(FormatError):
+                bulk.batch(span)
+        else:  # cut between two records
+            complete += 1
+            assert bulk.batch(span).size < 4
+    assert complete < 5
+
+
+def test_a_wrong_marker_is_not_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_records(path, some_records(Random(6), 3000), "NONE")
+    crc_path(path).unlink()
+    data = path.read_bytes()
+    at = data.index(b"\xff\xff\xff\xff" + SYNC)
+    path.write_bytes(data[: at + 4] + bytes(16) + data[at + 20 :])
+    bulk = SpannedFile(path)
+    with pytest.raises(FormatError):
+        bulk.batch(bulk.spans()[0])
