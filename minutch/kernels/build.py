@@ -1,15 +1,16 @@
 """Compiles kernels to object code. The one module, with `primitives`, that needs Numba; runs in processes of its own.
 
 Each module of kernels becomes an object file that stands for itself: what it calls of other modules is compiled into
-it. A kernel's function there is `minutch.<module>.<name>(result, words...) -> status`: it takes integers as they are
-and arrays as the addresses of NumPy's array objects (struct PyArrayObject), whose data and sizes it hands on.
+it. A kernel's function there is `minutch.<module>.<name>(result, ndarray, words...) -> status`: it takes integers as
+they are and arrays as the addresses of NumPy's array objects (struct PyArrayObject), whose data and sizes it hands on
+if they have the type, `ndarray`, and the kind of elements that the kernel wants.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from os import cpu_count
 from pathlib import Path
@@ -20,8 +21,22 @@ from typing import Any
 from minutch.errors import StoreError
 from minutch.kernels import library, native
 
-_DATA, _DIMENSIONS = 16, 32
-"""Offsets in struct PyArrayObject: of the pointer to the elements, and of that to the sizes."""
+_TYPE, _DATA, _DIMENSIONS, _SIZES, _ELEMENTS, _FLAGS = 8, 16, 24, 32, 56, 64
+"""Offsets in struct PyArrayObject: the object's type, the elements, how many dimensions, their sizes, the dtype."""
+_LETTER, _BYTE_ORDER = 25, 26
+"""Offsets in struct PyArray_Descr."""
+_IN_ROWS_AND_ALIGNED = 0x101
+_LETTERS = {
+    "uint8": "B",
+    "int8": "b",
+    "uint32": "I",
+    "int32": "i",
+    "uint64": "LQ",
+    "int64": "lq",
+    "float32": "f",
+    "bool": "?",
+}
+"""Kind of element → its letters: long and long long may have the same size."""
 _C_LIBRARY = {"malloc", "free", "memcpy", "memmove", "memset", "memcmp"}
 _SOURCES = Path(__file__).parents[2]
 _WORKER = """
@@ -161,48 +176,92 @@ def _check(name: str, module: Any) -> None:
 
 def _wrapper(kernel: native.Kernel, symbol: str, types: list[str]) -> str:
     """LLVM assembly of the function that Python calls."""
-    words = [f"i64 %a{number}" for number in range(len(kernel.parameters))]
+    words = ["ptr %result", "ptr %ndarray", *(f"i64 %a{number}" for number in range(len(kernel.parameters)))]
+    arrays = [(f"%a{n}", native.SHAPES[name]) for n, name in enumerate(kernel.parameters) if name in native.SHAPES]
+    types_right: list[str] = []
+    are_arrays = [_check_type(a, types_right) for a, _ in arrays]
     lines: list[str] = []
+    are_right = [check for a, shape in arrays for check in _check_array(a, shape, lines)]
     values: list[str] = []
     for number, name in enumerate(kernel.parameters):
-        if name in native.SCALARS:
-            values.append(f"%a{number}")
-        else:
-            values += _array(number, native.SHAPES[name], lines)
+        is_array = name in native.SHAPES
+        values += _array(f"%a{number}", native.SHAPES[name], lines) if is_array else [f"%a{number}"]
     arguments = [f"{kind} {value}" for kind, value in zip(types, ["%result", "%error", *values], strict=True)]
-    declared = ", ".join(types)
     return "\n".join(
         [
-            f'declare i32 @"{symbol}"({declared})',
-            f'define i32 @"minutch.{kernel.module}.{kernel.name}"({", ".join(["ptr %result", *words])}) {{',
+            f'declare i32 @"{symbol}"({", ".join(types)})',
+            f'define i32 @"minutch.{kernel.module}.{kernel.name}"({", ".join(words)}) {{',
             "  %error = alloca ptr",
+            *types_right,
+            *_all("%are_arrays", are_arrays),
+            "  br i1 %are_arrays, label %check, label %refuse",
+            "check:",
             *lines,
+            *_all("%are_right", are_right),
+            "  br i1 %are_right, label %run, label %refuse",
+            "run:",
             f'  %status = call i32 @"{symbol}"({", ".join(arguments)})',
             "  ret i32 %status",
+            "refuse:",
+            f"  ret i32 {native.WRONG_ARRAY}",
             "}",
         ]
     )
 
 
-def _array(number: int, shape: native.Shape, lines: list[str]) -> Iterator[str]:
-    """What Numba takes an array for: its owner (twice), elements, bytes of one, data, sizes, steps."""
-    a = f"%a{number}"
+def _all(name: str, checks: list[str]) -> list[str]:
+    """`name` is whether all of the truth values are true."""
+    steps = [f"  {name}.{number + 1} = and i1 {name}.{number}, {check}" for number, check in enumerate(checks)]
+    return [f"  {name}.0 = icmp eq i1 0, 0", *steps, f"  {name} = and i1 {name}.{len(checks)}, {name}.{len(checks)}"]
+
+
+def _check_type(a: str, lines: list[str]) -> str:
+    """Whether the object at an address is an array at all."""
     lines += [
         f"  {a}.object = inttoptr i64 {a} to ptr",
-        f"  {a}.data.at = getelementptr i8, ptr {a}.object, i64 {_DATA}",
-        f"  {a}.data = load ptr, ptr {a}.data.at",
-        f"  {a}.sizes.at = getelementptr i8, ptr {a}.object, i64 {_DIMENSIONS}",
-        f"  {a}.sizes = load ptr, ptr {a}.sizes.at",
+        *_load(f"{a}.type", "ptr", f"{a}.object", _TYPE),
+        f"  {a}.is_array = icmp eq ptr {a}.type, %ndarray",
+    ]
+    return f"{a}.is_array"
+
+
+def _check_array(a: str, shape: native.Shape, lines: list[str]) -> list[str]:
+    """Whether an array is the one that it should be: names of truth values."""
+    lines += [
+        *_load(f"{a}.count", "i32", f"{a}.object", _DIMENSIONS),
+        *_load(f"{a}.flags", "i32", f"{a}.object", _FLAGS),
+        *_load(f"{a}.dtype", "ptr", f"{a}.object", _ELEMENTS),
+        *_load(f"{a}.letter", "i8", f"{a}.dtype", _LETTER),
+        *_load(f"{a}.order", "i8", f"{a}.dtype", _BYTE_ORDER),
+        f"  {a}.is0 = icmp eq i32 {a}.count, {shape.dimensions}",
+        f"  {a}.packed = and i32 {a}.flags, {_IN_ROWS_AND_ALIGNED}",
+        f"  {a}.is1 = icmp eq i32 {a}.packed, {_IN_ROWS_AND_ALIGNED}",
+        f"  {a}.is2 = icmp ne i8 {a}.order, {ord('>')}",
+    ]
+    letters = [ord(letter) for letter in _LETTERS[shape.dtype.name]]
+    lines += [f"  {a}.letter{number} = icmp eq i8 {a}.letter, {letter}" for number, letter in enumerate(letters)]
+    if len(letters) > 1:
+        lines.append(f"  {a}.letters = or i1 {a}.letter0, {a}.letter1")
+    return [*(f"{a}.is{number}" for number in range(3)), f"{a}.letters" if len(letters) > 1 else f"{a}.letter0"]
+
+
+def _load(name: str, kind: str, base: str, offset: int) -> list[str]:
+    return [f"  {name}.at = getelementptr i8, ptr {base}, i64 {offset}", f"  {name} = load {kind}, ptr {name}.at"]
+
+
+def _array(a: str, shape: native.Shape, lines: list[str]) -> list[str]:
+    """What Numba takes an array for: its owner (twice), elements, bytes of one, data, sizes, steps."""
+    lines += [
+        *_load(f"{a}.data", "ptr", f"{a}.object", _DATA),
+        *_load(f"{a}.sizes", "ptr", f"{a}.object", _SIZES),
         f"  {a}.size0 = load i64, ptr {a}.sizes",
     ]
-    size = shape.dtype.itemsize
+    size = str(shape.dtype.itemsize)
     if shape.dimensions == 1:
-        return iter(["null", "null", f"{a}.size0", str(size), f"{a}.data", f"{a}.size0", str(size)])
+        return ["null", "null", f"{a}.size0", size, f"{a}.data", f"{a}.size0", size]
     lines += [
-        f"  {a}.size1.at = getelementptr i64, ptr {a}.sizes, i64 1",
-        f"  {a}.size1 = load i64, ptr {a}.size1.at",
+        *_load(f"{a}.size1", "i64", f"{a}.sizes", 8),
         f"  {a}.all = mul i64 {a}.size0, {a}.size1",
         f"  {a}.step = mul i64 {a}.size1, {size}",
     ]
-    sizes = [f"{a}.size0", f"{a}.size1", f"{a}.step", str(size)]
-    return iter(["null", "null", f"{a}.all", str(size), f"{a}.data", *sizes])
+    return ["null", "null", f"{a}.all", size, f"{a}.data", f"{a}.size0", f"{a}.size1", f"{a}.step", size]

@@ -25,7 +25,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,9 @@ SHAPES: dict[str, Shape] = {
 }
 """Name of an array's type → its shape."""
 SCALARS = ("Int", "Bool")
+WRONG_ARRAY = 100
+"""What a kernel's function returns for an argument that is no array of the right kind."""
+_NDARRAY = id(np.ndarray)
 _RESULTS: dict[str, Callable[[int], object]] = {"None": lambda _: None, "Bool": bool, "Int": int}
 
 
@@ -83,34 +86,46 @@ class Kernel:
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
         *parameters, result = function.__annotations__.values()
         self.parameters: tuple[str, ...] = tuple(parameters)
-        self._shapes = [None if name in SCALARS else SHAPES[name] for name in parameters]
+        self._is_array = [name not in SCALARS for name in parameters]
         self._result = _RESULTS[result]
         self._native: Any = None
 
     def __call__(self, *args: Any) -> Any:
         if self._native is None:
             self._native = self._load()
-        words = []
-        for value, shape in zip(args, self._shapes, strict=True):
-            if shape is None:
-                words.append(int(value))
-                continue
-            if value.dtype != shape.dtype or value.ndim != shape.dimensions or not value.flags.c_contiguous:
-                raise TypeError(
-                    f"{self.module}.{self.name}: expected {shape.dtype} of {shape.dimensions} dimensions without gaps, "
-                    f"found {value.dtype} of {value.ndim}, {value.strides} bytes apart"
-                )
-            words.append(id(value))  # the object's address: the wrapper that `build` makes reads data and sizes there
+        # An array goes as its object's address: the function that `build` makes checks it and reads data and sizes.
+        words = [id(value) if is_array else int(value) for value, is_array in zip(args, self._is_array, strict=True)]
         result = ctypes.c_int64()
-        if self._native(ctypes.addressof(result), *words):
-            raise MemoryError(f"{self.module}.{self.name}: no memory")
+        status = self._native(ctypes.addressof(result), _NDARRAY, *words)
+        if status:
+            self._fail(status, args)
         return self._result(result.value)
 
     def _load(self) -> Any:
         from minutch.kernels.library import address
 
         words = [ctypes.c_int64] * len(self.parameters)
-        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, *words)(address(self.module, self.name))
+        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)(
+            address(self.module, self.name)
+        )
+
+    def _fail(self, status: int, args: tuple[Any, ...]) -> NoReturn:
+        """Raise the error for a function that did not come to its end, or did not begin."""
+        if status != WRONG_ARRAY:
+            raise MemoryError(f"{self.module}.{self.name}: no memory")
+        found = ", ".join(
+            f"{value.dtype} {value.shape} in steps of {value.strides} bytes"
+            if isinstance(value, np.ndarray)
+            else repr(value)
+            for value in args
+        )
+        raise TypeError(f"{self.module}.{self.name}: expected ({', '.join(self.parameters)}), found {found}")
+
+
+def _description(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} in steps of {value.strides} bytes"
+    return repr(value)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

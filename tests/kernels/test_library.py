@@ -29,9 +29,17 @@ def places(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
 
 def test_wrong_arrays_never_reach_a_kernel() -> None:
     at = np.empty(3, np.int64)
-    for length in (np.zeros(3, np.int64), np.zeros((3, 1), np.int32), np.zeros(6, np.int32)[::2]):
-        with pytest.raises(TypeError, match=r"find\.running_sum: expected int32"):
-            find.running_sum(length, at)
+    for length in (
+        np.zeros(3, np.int64),
+        np.zeros(3, ">i4"),
+        np.zeros((3, 1), np.int32),
+        np.zeros(6, np.int32)[::2],
+        [1, 2, 3],
+        None,
+        5,
+    ):
+        with pytest.raises(TypeError, match=r"find\.running_sum: expected \(I32, I64\), found"):
+            find.running_sum(length, at)  # type: ignore[arg-type]
     with pytest.raises(ValueError):
         find.running_sum(np.zeros(3, np.int32))  # type: ignore[call-arg]
 
