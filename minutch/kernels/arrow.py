@@ -86,6 +86,7 @@ _held: dict[int, tuple[Any, ...]] = {}
 """What the arrays that Polars was given stand on; first a flag that Polars sets when it lets go of the array."""
 _tokens = count(1)
 _HAS_NULLS = 2  # ARROW_FLAG_NULLABLE
+_STRING_VIEWS = (b"vz", b"vu")  # bytes, UTF-8
 
 
 def _drop_schema(schema: Any) -> None:
@@ -158,18 +159,35 @@ class _Received:
             function(self.array.release)(reference(self.array))
 
 
+def _format(stream: _Stream, address: int) -> bytes:
+    """The format of a stream's arrays; empty if it does not say."""
+    schema = _Schema()
+    if stream.get_schema(address, ctypes.byref(schema)) or not schema.release:
+        return b""
+    found = bytes(schema.format)
+    _ReleaseFunction(schema.release)(ctypes.byref(schema))
+    return found
+
+
 def from_series(series: pl.Series) -> Strings:
-    """The strings of a Binary column, nulls as empty ones; not copied where the column is one chunk without nulls."""
+    """The strings of a Binary or String column, nulls as empty ones; not copied where it is one chunk without nulls.
+
+    Raises ValueError for a column of anything else.
+    """
     _let_go()
     if series.null_count() == len(series):
         return Strings(np.zeros((len(series), 4), np.int32), np.zeros(1, np.uint64), None)
     series = series.fill_null(b"") if series.null_count() else series
     capsule = series.rechunk().__arrow_c_stream__()
     address = _capsule_pointer(capsule, b"arrow_array_stream")
+    stream = _Stream.from_address(address)
+    found = _format(stream, address)
+    if found not in _STRING_VIEWS:
+        raise ValueError(f"column {series.name!r} of type {series.dtype}: expected strings in views, found {found!r}")
     received = _Received()
     array = received.array
-    if _Stream.from_address(address).get_next(address, ctypes.byref(array)) or not array.release:
-        raise ValueError(f"column {series.name} could not be exported")
+    if stream.get_next(address, ctypes.byref(array)) or not array.release:
+        raise ValueError(f"column {series.name!r} could not be exported")
     views = (ctypes.c_int32 * (4 * array.length)).from_address(array.buffers[1] + 16 * array.offset)
     addresses = [array.buffers[i] or 0 for i in range(2, array.n_buffers - 1)]
     return Strings(np.frombuffer(views, np.int32).reshape(-1, 4), np.array(addresses or [0], np.uint64), received)

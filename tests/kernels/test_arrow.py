@@ -44,6 +44,17 @@ def test_kernels_see_polars_strings() -> None:
     assert strings_of(column(STRINGS)) == STRINGS
 
 
+def test_other_columns_are_refused() -> None:
+    assert strings_of(pl.Series(["größer als zwölf", "a"])) == ["größer als zwölf".encode(), b"a"]
+    for series in (
+        pl.Series("n", [1, 2]),
+        pl.Series("n", [[b"a"], [b"b"]]),
+        pl.Series("n", ["a"]).cast(pl.Categorical),
+    ):
+        with pytest.raises(ValueError, match="'n'"):
+            from_series(series)
+
+
 def test_chunks_slices_and_nulls() -> None:
     series = pl.concat(
         [column(STRINGS), pl.Series("name", [None, b"more", b"a longer one than that"]), column(STRINGS)]
