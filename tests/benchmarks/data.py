@@ -34,12 +34,13 @@ from minutch.records.crawldatum import (
     STATUS_LINKED,
     STATUS_SIGNATURE,
 )
-from minutch.tables.crawldata import TEXT, CrawlDataWriter
+from minutch.records.parsedata import ParseData
+from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.database import part_name
 from minutch.tables.frame import CRAWLDB_SCHEMA
-from minutch.tables.links import PARSE_DATA
 from minutch.tables.merge import sort_by_key
 from minutch.tables.shuffle import split
+from minutch.tables.spans import TEXT
 
 NOW = 1_763_700_000_000
 """The time of the made-up crawl, in ms."""
@@ -221,7 +222,7 @@ def _fetched(keys: pl.Series) -> pl.DataFrame:
 
 def _write_parsed(path: Path, name: str, numbers: Numbers, total: int) -> None:
     """One part of crawl_parse and parse_data, page by page."""
-    data = MapFileWriter(path / "parse_data" / name, TEXT, PARSE_DATA, compression="RECORD")
+    data = MapFileWriter(path / "parse_data" / name, TEXT, ParseData.class_name, compression="RECORD")
     with data, CrawlDataWriter(path / "crawl_parse" / name, mapfile=False, compression="RECORD") as parsed:
         for first in range(0, len(numbers), _CHUNK // LINKS_PER_PAGE):
             pages = numbers[first : first + _CHUNK // LINKS_PER_PAGE]
