@@ -17,7 +17,7 @@ import polars as pl
 from minutch.arguments import fail
 from minutch.conf import Configuration
 from minutch.crawldb import duplicates
-from minutch.crawldb.filtering import EntryFilter, decode_keys
+from minutch.crawldb.filtering import EntryFilter
 from minutch.crawldb.groups import first_of_key
 from minutch.crawldb.matching import has_repeats, match
 from minutch.crawldb.partitions import Entries, file_size, number_of_parts, patch
@@ -26,6 +26,7 @@ from minutch.crawldb.ties import FOLLOWED, job_order, text_sizes
 from minutch.crawldb.ties import take as take_rows
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
+from minutch.tables.frame import decode_keys
 from minutch.tables.merge import sort_by_key
 from minutch.tables.packed import Patched, take
 from minutch.tables.parallel import memory_budget, ordered

@@ -17,7 +17,7 @@ from typing import Final
 import polars as pl
 
 from minutch.crawldb.dumpformats import FORMATS
-from minutch.crawldb.filtering import EntryFilter, decode_keys
+from minutch.crawldb.filtering import EntryFilter
 from minutch.crawldb.partitions import Entries
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import StoreError, UsageError
@@ -25,6 +25,7 @@ from minutch.expressions import compile_expression
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import status_name
 from minutch.tables.database import part_name
+from minutch.tables.frame import decode_keys
 from minutch.tables.matching import matching
 
 log = logging.getLogger(__name__)

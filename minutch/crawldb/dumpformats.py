@@ -22,13 +22,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 import polars as pl
 
-from minutch.crawldb.filtering import decode_keys
 from minutch.formats import writables
 from minutch.formats.checksum import ChecksumWriter
 from minutch.formats.javahash import date_to_string, float_to_string
 from minutch.formats.writables import MapWritable, Writable
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.tables.crawldata import CrawlDataWriter
+from minutch.tables.frame import decode_keys
 
 CSV_HEADER: Final = (
     "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,"

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from minutch.crawldb.filtering import decode_keys
+from minutch.tables.frame import decode_keys
 
 SCORE: Final = "score"
 FETCH_TIME: Final = "fetchTime"

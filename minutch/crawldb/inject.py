@@ -23,14 +23,7 @@ import polars as pl
 from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
 from minutch.crawldb import scoring
-from minutch.crawldb.filtering import (
-    FILTERED,
-    MALFORMED,
-    PURGE_GONE_PROPERTY,
-    PURGED_GONE,
-    EntryFilter,
-    UrlRules,
-)
+from minutch.crawldb.filtering import PURGE_GONE_PROPERTY, PURGED_GONE, EntryFilter
 from minutch.crawldb.groups import has_ties
 from minutch.crawldb.matching import has_repeats, last, match, merged
 from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
@@ -40,6 +33,7 @@ from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.ties import Gathering
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT
+from minutch.plugin.urlrules import FILTERED, MALFORMED, UrlRules
 from minutch.records import rawmap
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
 from minutch.tables.frame import CRAWLDB_SCHEMA

@@ -20,13 +20,13 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import encode_keys
 from minutch.crawldb.seeds_reading import BLANKS
 from minutch.formats.javahash import float32
 from minutch.formats.writables import FloatWritable, MapWritable, Text
 from minutch.plugin.chains import ScoringFilters
 from minutch.records.crawldatum import STATUS_INJECTED
 from minutch.records.metadata import FIXED_INTERVAL_KEY
+from minutch.tables.frame import encode_keys
 
 log = logging.getLogger(__name__)
 

@@ -22,11 +22,11 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import decode_keys
 from minutch.crawldb.quantiles import digest_of, quantiles
 from minutch.crawldb.statorder import Values, value_order
 from minutch.formats.javahash import date_to_string, double_to_string
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
+from minutch.tables.frame import decode_keys
 from minutch.urls.columns import host_column
 
 log = logging.getLogger(__name__)

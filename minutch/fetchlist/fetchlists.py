@@ -17,7 +17,6 @@ import polars as pl
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import decode_keys
 from minutch.fetchlist.arrange import inverse_sizes, shuffle_order, url_hashes
 from minutch.fetchlist.partitioner import Resolve, UrlPartitioner
 from minutch.formats.writables import LongWritable, MapWritable, Text
@@ -26,6 +25,7 @@ from minutch.records.rawmap import merge
 from minutch.segment.store import CRAWL_GENERATE, Segment, new_segment_name
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.database import part_name
+from minutch.tables.frame import decode_keys
 from minutch.tables.install import sync_path
 
 

@@ -19,7 +19,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import decode_keys
 from minutch.crawldb.schedule import AbstractFetchSchedule
 from minutch.errors import ConfigError, PluginError
 from minutch.formats.javahash import float32
@@ -30,6 +29,7 @@ from minutch.records.crawldatum import status_by_name
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.rawmap import text_key, values_of
 from minutch.tables import rows
+from minutch.tables.frame import decode_keys
 
 if TYPE_CHECKING:
     from minutch.expressions import Expression

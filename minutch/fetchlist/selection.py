@@ -17,12 +17,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import decode_keys
 from minutch.fetchlist.arrange import map_outputs, merged, selector_sizes
 from minutch.fetchlist.partitioner import Resolve, UrlPartitioner
 from minutch.fetchlist.select import MALFORMED, OVER_LIMIT, Quota, sort_keys
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
+from minutch.tables.frame import decode_keys
 from minutch.tables.parallel import for_each
 from minutch.urls.hosts import domains_of, hosts_of
 

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import decode_keys, encode_keys
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
+from minutch.tables.frame import decode_keys, encode_keys
 from minutch.tables.spans import kernels_loaded
 from minutch.urls.hosts import hosts_of
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import decode_keys
 from minutch.formats.checksum import ChecksumWriter
 from minutch.formats.writables import MapWritable
 from minutch.job import Counters
@@ -16,6 +15,7 @@ from minutch.linkdb.mapreduce import dumped
 from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA, Inlink
 from minutch.tables.database import part_name
+from minutch.tables.frame import decode_keys
 from minutch.urls.javaregex.engine import JavaRegex
 
 

@@ -64,3 +64,17 @@ def empty(schema: pl.Schema) -> pl.DataFrame:
 def concat(frames: list[pl.DataFrame], schema: pl.Schema = CRAWLDB_SCHEMA) -> pl.DataFrame:
     """The rows of all `frames`, in order; a table of `schema` without rows where there are none."""
     return pl.concat(frames, rechunk=False) if frames else empty(schema)
+
+
+def decode_keys(keys: pl.Series) -> pl.Series:
+    """Keys as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes them."""
+    try:
+        return keys.cast(pl.String)
+    except pl.exceptions.ComputeError:
+        replaced = [None if key is None else key.decode("utf-8", "replace") for key in keys]
+        return pl.Series(keys.name, replaced, dtype=pl.String)
+
+
+def encode_keys(urls: pl.Series) -> pl.Series:
+    """Strings as keys."""
+    return urls.cast(pl.Binary)

@@ -1,0 +1,52 @@
+"""New folders of part files, as a MapReduce job leaves its output: complete, or not there at all.
+
+    with output_folder(out) as folder:
+        with text_part(folder, 0) as part:
+            part.write(b"line\\n")
+
+Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat.checkOutputSpecs, TextOutputFormat.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from minutch.errors import StoreError
+from minutch.formats.checksum import ChecksumWriter
+from minutch.tables.database import part_name
+from minutch.tables.install import sync_tree
+
+
+def require_absent(out: Path) -> None:
+    """Raise StoreError where `out` exists."""
+    if out.exists():
+        raise StoreError(f"Output directory {out} already exists")
+
+
+@contextmanager
+def output_folder(out: Path) -> Iterator[Path]:
+    """A folder to write part files into; it becomes `out` at the end, or is removed on an error.
+
+    Raises StoreError where `out` exists.
+    """
+    require_absent(out)
+    folder = out.parent / f".{out.name}-{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+        sync_tree(folder)
+        require_absent(out)
+        folder.rename(out)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def text_part(folder: Path, index: int) -> ChecksumWriter:
+    """The text file of part `index` in `folder`, with its checksums."""
+    return ChecksumWriter(folder / part_name(index))
