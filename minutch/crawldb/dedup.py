@@ -1,8 +1,9 @@
 """dedup: mark pages with the same content as db_duplicate, all but one of each kind.
 
 Pages that were fetched (db_fetched, db_notmodified) are grouped by signature, with `-group host` or `domain` within
-each host or domain. Which of a group are duplicates is decided in `duplicates`.
-Matched: org.apache.nutch.crawl.DeduplicationJob.
+each host or domain. Which of a group are duplicates is decided in `duplicates`. Of a key that stands twice in the
+CrawlDb the last entry counts.
+Source: org.apache.nutch.crawl.DeduplicationJob.
 """
 
 from __future__ import annotations
@@ -14,20 +15,15 @@ from typing import Final
 
 import polars as pl
 
-from minutch.arguments import fail
+from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.crawldb import duplicates
-from minutch.crawldb.filtering import EntryFilter
-from minutch.crawldb.groups import first_of_key
-from minutch.crawldb.matching import has_repeats, match
-from minutch.crawldb.partitions import Entries, file_size, number_of_parts, patch
+from minutch.crawldb.matching import last_of_key, match
+from minutch.crawldb.partitions import Entries, EntryFilter, number_of_parts, patch
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.ties import FOLLOWED, job_order, text_sizes
-from minutch.crawldb.ties import take as take_rows
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.tables.frame import decode_keys
-from minutch.tables.merge import sort_by_key
+from minutch.tables.frame import decode_keys, empty
 from minutch.tables.packed import Patched, take
 from minutch.tables.parallel import memory_budget, ordered
 from minutch.tables.shuffle import Shuffle
@@ -36,21 +32,11 @@ from minutch.urls.columns import domain_column, host_column
 log = logging.getLogger(__name__)
 
 MARKED: Final = "documents marked as duplicates"
-_DATUM_SIZE: Final = 29  # bytes of a CrawlDatum without signature and metadata
-_EMPTY_MAP_SIZE: Final = 5
-_URL_ENTRY_SIZE: Final = 15  # class ids and the key `_URLTEMPKEY_`
 _KEYS: Final = pl.Schema({"key": pl.Binary()})
-_SPILLED: Final = pl.Schema(
-    {"key": pl.Binary(), "page": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()}
-)  # the group as key, and what the decision needs
-_AS_SPILLED: Final = {"key": "page", "group": "key"}
-_AS_PAGES: Final = {"key": "group", "page": "key"}
+_PAGES: Final = pl.Schema({"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()})
+"""What the decision is made by; the key is that of the group."""
 _WANTED: Final = (
     pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED]) & pl.col("signature").is_not_null()
-)
-_COLUMNS: Final = (
-    pl.col("key", "signature", "score", "fetch_time"),
-    pl.col("metadata").bin.size().alias("described"),
 )
 Group = Callable[[pl.Series], pl.Series]
 
@@ -58,7 +44,7 @@ USAGE: Final = (
     "DeduplicationJob <crawldb> [-group <none|host|domain>] "
     "[-compareOrder <score>,<fetchTime>,<httpsOverHttp>,<urlLength>]"
 )
-
+FLAGS: Final = (Flag("-group", value="none|host|domain"), Flag("-compareOrder", value="criteria"))
 
 GROUPS: Final[dict[str, Group | None]] = {
     "none": None,
@@ -70,22 +56,13 @@ GROUPS: Final[dict[str, Group | None]] = {
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; 1 for wrong arguments; 255 (and an error) where the CrawlDb stays as it was."""
-    if not args:
-        fail("", USAGE, exit_code=1)
-    crawldb, group, order = Path(args[0]), "none", duplicates.DEFAULT_ORDER
-    words = iter(args[1:])
-    for word in words:
-        if word == "-group":
-            group = next(words, "")
-        elif word == "-compareOrder":
-            order = next(words, "")
-        else:
-            fail(f"unknown option {word}", USAGE, exit_code=1)
+    given = parse(args, FLAGS, usage=USAGE, least=1, most=1, exit_code=1)
+    group, order = given.get("-group", "none"), given.get("-compareOrder", duplicates.DEFAULT_ORDER)
     if group not in GROUPS:
         fail(f"-group: expected none, host or domain, found {group!r}", USAGE, exit_code=1)
     if not all(name in order for name in duplicates.REQUIRED):
         fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", USAGE, exit_code=1)
-    counters = dedup(crawldb, context, group=group, order=order.split(","))
+    counters = dedup(Path(given.positional[0]), context, group=group, order=order.split(","))
     context.report("Deduplication", counters)
     return 0
 
@@ -120,70 +97,43 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
 
 def _find(db: CrawlDb, conf: Configuration, group: Group | None, order: Sequence[str]) -> Iterator[pl.Series]:
     """The keys of the duplicates, in several columns."""
-    parts, budget = number_of_parts(conf), memory_budget(conf) // 2
-    with Shuffle(parts, _SPILLED, budget=budget, spill=db.path) as spilled:
-        tasks = _candidates(db, group, budget, spilled)
-        if tasks:
-            several = pl.concat(tasks)
-            several = several.filter(may_repeat(several["group"])).rename(_AS_SPILLED)
-            several = sort_by_key(several).rename(_AS_PAGES)
-            if sum(map(len, tasks)) <= FOLLOWED and duplicates.has_ties(several, order):
-                several = _in_hadoop_order(tasks, parts)
-            yield several["key"].filter(duplicates.find(several, order))
+    parts, budget = number_of_parts(conf), memory_budget(conf) // 4
+    with Shuffle(parts, _PAGES, budget=budget, spill=db.path) as spilled:
+        held, size = [empty(_PAGES)], 0
+        for pages in _candidates(db, group):
+            held.append(pages)
+            size += int(pages.estimated_size())
+            if size > budget:
+                spilled.add(pl.concat(held))
+                held, size = [empty(_PAGES)], 0
+        if not spilled.rows:
+            yield duplicates.find(pl.concat(held), order)
+            return
+        spilled.add(pl.concat(held))
         for part in range(parts):
-            for frame in spilled.sorted(part):
-                several = frame.filter(may_repeat(frame["key"])).rename(_AS_PAGES)
-                yield several["key"].filter(duplicates.find(several, order))
+            for pages in spilled.sorted(part):
+                yield duplicates.find(pages, order)
 
 
-def may_repeat(groups: pl.Series) -> pl.Series:
-    """The mask of the rows whose group, or another with the same hash, has more rows: numbers are faster compared."""
-    return groups.hash().is_duplicated()
-
-
-def _candidates(db: CrawlDb, group: Group | None, budget: int, spilled: Shuffle) -> list[pl.DataFrame]:
-    """The pages that may be duplicates, a table per part file, the largest first; none if all had to be `spilled`."""
+def _candidates(db: CrawlDb, group: Group | None) -> Iterator[pl.DataFrame]:
+    """The pages that may be duplicates, in tables of `_PAGES`."""
 
     def candidates(frame: pl.DataFrame) -> pl.DataFrame:
         wanted = frame.select(_WANTED).to_series()
-        pages = frame.select(*_COLUMNS, group=pl.col("signature")).filter(wanted)
+        pages = frame.select(pl.col("signature").alias("key"), pl.col("key").alias("url"), "score", "fetch_time")
+        pages = pages.filter(wanted)
         if group is None:
             return pages
-        names = group(decode_keys(pages["key"])).fill_null("").cast(pl.Binary)
-        return pages.with_columns(group=pages["group"] + names)
+        names = group(decode_keys(pages["url"])).fill_null("").cast(pl.Binary)
+        return pages.with_columns(key=pages["key"] + names)
 
-    sources = db.parts()
-    tasks: list[list[pl.DataFrame]] = []
-    held = 0
-    for part in sorted(range(len(sources)), key=lambda part: -file_size(sources[part])):
-        tasks.append([])
-        for pages in ordered(candidates, db.scan_part(part)):
-            tasks[-1].append(pages)
-            held += int(pages.estimated_size())
-            if held > budget:
-                for frame in (frame for task in tasks for frame in task):
-                    spilled.add(frame.rename(_AS_SPILLED).select(_SPILLED.names()))
-                tasks = [[]]  # from now on `held` is above the budget, and every table goes the same way
-    return [] if spilled.rows else [pl.concat(task) for task in tasks]
-
-
-def _in_hadoop_order(tasks: Sequence[pl.DataFrame], parts: int) -> pl.DataFrame:
-    """The pages as Nutch's reduce tasks get them, with the URL as one more entry of their metadata."""
-    url_sizes = [text_sizes(task["key"]) + _URL_ENTRY_SIZE for task in tasks]
-    described = [task["described"].fill_null(_EMPTY_MAP_SIZE).cast(pl.Int64).to_numpy() for task in tasks]
-    sizes = [
-        _DATUM_SIZE + task["signature"].bin.size().cast(pl.Int64).to_numpy() + map_size + url_size
-        for task, map_size, url_size in zip(tasks, described, url_sizes, strict=True)
-    ]
-    keys = [task["group"] for task in tasks]
-    key_sizes = [4 + key.bin.size().cast(pl.Int64).to_numpy() for key in keys]
-    return pl.concat([take_rows(tasks, rows) for rows in job_order(keys, sizes, key_sizes, parts)])
+    for part in range(len(db.parts())):
+        yield from ordered(candidates, db.scan_part(part))
 
 
 def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[Patched, Counters]:
     """The entries (packed), those with the keys in `found` as duplicates; both sorted by key."""
-    if has_repeats(frame["key"]):
-        frame = first_of_key(frame)
+    frame = last_of_key(frame)
     at = match(found["key"], frame["key"]).at
     at = at[at >= 0]
     counters = Counters()

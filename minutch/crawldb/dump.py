@@ -1,37 +1,46 @@
-"""readdb -dump: the entries of a CrawlDb, or some of them, written to one file per partition.
+"""readdb -dump and -topN: the entries of a CrawlDb, or some of them, written to part files in a new folder.
 
-Which entries is decided by a `Selection`, how they look by `dumpformats`.
-Matched: org.apache.nutch.crawl.CrawlDbReader (processDumpJob, CrawlDbDumpMapper).
+    -dump    one file per partition; a `Selection` says which entries, `dumpformats` how they look
+    -topN    one file: score TAB URL, the highest score first, equal ones in the order of the URLs
+
+Source: org.apache.nutch.crawl.CrawlDbReader (processDumpJob, CrawlDbDumpMapper, processTopNJob, CrawlDbTopNMapper,
+CrawlDbTopNReducer).
 """
 
 from __future__ import annotations
 
 import logging
-import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from minutch.crawldb.dumpformats import FORMATS
-from minutch.crawldb.filtering import EntryFilter
-from minutch.crawldb.partitions import Entries
+from minutch.crawldb.partitions import Entries, EntryFilter
 from minutch.crawldb.store import CrawlDb
-from minutch.errors import StoreError, UsageError
+from minutch.errors import UsageError
 from minutch.expressions import compile_expression
+from minutch.formats.javahash import float32, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import status_name
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
 from minutch.tables.matching import matching
+from minutch.tables.merge import sort_by_key
+from minutch.tables.shuffle import partition_of
+from minutch.tables.textparts import output_folder, require_absent, text_part
 
 log = logging.getLogger(__name__)
 
 WRITTEN: Final = "entries written"
 LEFT_OUT: Final = "entries left out"
+
+_HASHES: Final = 1 << 30
+_MIXER: Final = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2**64 divided by the golden ratio: spreads hashes that are close
 
 
 @dataclass(frozen=True)
@@ -70,8 +79,11 @@ class Selection:
 
 
 def _sampling(fraction: float) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """About `fraction` of the entries: a hash of the URL decides, so that a sample can be repeated."""
+
     def select(frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.filter(pl.Series([random.random() <= fraction for _ in range(len(frame))], dtype=pl.Boolean))
+        hashes = partition_of(frame["key"], _HASHES).to_numpy().astype(np.uint64) * _MIXER
+        return frame.filter(pl.Series(hashes / 2.0**64 < fraction))
 
     return select
 
@@ -100,17 +112,18 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
 
     Raises StoreError if there is no CrawlDb or `out` exists, FormatError for damage.
     """
-    if out.exists():
-        raise StoreError(f"Output directory {out} already exists")
+    require_absent(out)
     db.require_parts()
     select = selection.compiled()
     counters = Counters()
     counters.add(WRITTEN, 0)
-    neutral = EntryFilter(context.conf.with_values(dict.fromkeys(EntryFilter.PURGES, "false")))
-    with Entries([db], context.conf, neutral) as entries, context.progress("readdb -dump", db.estimate) as progress:
-        out.mkdir(parents=True)
+    with (
+        Entries([db], context.conf, EntryFilter.neutral(context.conf)) as entries,
+        output_folder(out) as folder,
+        context.progress("readdb -dump", db.estimate) as progress,
+    ):
         for part in range(entries.parts):
-            with FORMATS[kind](out / part_name(part)) as writer:
+            with FORMATS[kind](folder / part_name(part)) as writer:
                 for frame in entries.streams(part)[0]:
                     chosen = select(frame)
                     writer.write(chosen)
@@ -118,3 +131,30 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
                     counters.add(LEFT_OUT, len(frame) - len(chosen))
                     progress.advance(len(frame))
     return counters
+
+
+def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobContext) -> int:
+    """Write `score TAB URL` of the `count` highest scores from `least` up to a file in the new directory `out`.
+
+    Returns how many there are. Raises StoreError if there is no CrawlDb or `out` exists.
+    """
+    require_absent(out)
+    db.require_parts()
+    with output_folder(out) as folder, context.progress("readdb -topN", db.estimate) as progress:
+        found = []
+        for part in range(len(db.parts())):
+            for frame in db.scan_part(part):
+                wanted = frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
+                found.append(_highest(wanted, count))
+                progress.advance(len(frame))
+        top = _highest(sort_by_key(pl.concat(found)), count)
+        with text_part(folder, 0) as file:
+            for key, score in top.iter_rows():
+                file.write(b"%s\t%s\n" % (float_to_string(score).encode(), key))
+    return len(top)
+
+
+def _highest(frame: pl.DataFrame, count: int) -> pl.DataFrame:
+    """The `count` highest scores, equal ones in the order of the table; NaN is above all."""
+    order = frame.select(pl.arg_sort_by("score", descending=True, maintain_order=True)).to_series()
+    return frame[order.head(count)]

@@ -1,20 +1,21 @@
 """Which of several pages with the same signature are duplicates: the one home of that decision.
 
-Pages of a group are gone through in order, each compared with the one kept so far, by the criteria in their order:
-
     score           the higher score stays
     fetchTime       the later fetch time stays
     httpsOverHttp   of two URLs that differ in that only, https stays
     urlLength       the shorter URL (percent-decoded) stays
 
-Where no criterion decides, both stay what they are and the earlier one goes on being compared: Nutch leaves it open,
-so whether such a page becomes a duplicate of a better one depends on whether that came before.
-Matched: org.apache.nutch.crawl.DeduplicationJob.DedupReducer.
+The pages of a group are compared one after the other with the one kept so far, by the criteria in their order; the
+loser is a duplicate. Where no criterion decides between two pages, neither is a duplicate of the other. Nutch takes
+the pages as its sort leaves them, and that then decides what becomes of pages which equal one another but not the best.
+Here the order is fixed: best first by the numeric criteria, equal ones by URL. So every page that is worse than the
+best of its group is a duplicate.
+Source: org.apache.nutch.crawl.DeduplicationJob.DedupReducer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -30,69 +31,47 @@ URL_LENGTH: Final = "urlLength"
 REQUIRED: Final = (SCORE, FETCH_TIME, URL_LENGTH)
 DEFAULT_ORDER: Final = ",".join(REQUIRED)
 
-_NUMERIC: Final = {
-    SCORE: pl.col("score"),
-    FETCH_TIME: pl.col("fetch_time"),
-    URL_LENGTH: -pl.col("url_length"),
-}
-"""Criterion -> what is to be high in the page that stays."""
+_NUMERIC: Final = {SCORE: "score", FETCH_TIME: "fetch_time", URL_LENGTH: "shortness"}
+"""Criterion -> column whose higher number stays."""
 
 
 def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """The mask of the rows of `pages` that are duplicates.
+    """The URLs of the duplicates in `pages`, which has the columns `key` (the group's), `url`, `score`, `fetch_time`.
 
-    `pages` has the columns `group` (rows of one group lie together, in their order), `key`, `score` and `fetch_time`.
-    Unknown criteria in `order` are passed over, as in Nutch.
+    All pages of a group are in the table. Unknown criteria in `order` are ignored, as in Nutch.
     """
-    pages = pages.with_columns(url_length=_url_lengths(pages["key"]) if URL_LENGTH in order else pl.lit(0, pl.Int64))
+    pages = pages.filter(may_repeat(pages["key"]))
+    pages = pages.with_columns(shortness=-_url_lengths(pages["url"]))
+    criteria = [_NUMERIC[name] for name in dict.fromkeys(order) if name in _NUMERIC]
     if HTTPS in order:
-        return pl.Series(np.concatenate([*_one_by_one(pages, order), np.zeros(0, np.bool_)]))
-    return _by_rank(pages, order)
+        descending = [False, *[True] * len(criteria), False]
+        return _one_by_one(pages.sort("key", *criteria, "url", descending=descending), order)
+    best = pages.with_row_index("row")
+    for column in criteria:
+        best = best.filter(pl.col(column) == pl.col(column).max().over("key"))
+    worse = np.ones(len(pages), np.bool_)
+    worse[best["row"].to_numpy()] = False
+    return pages["url"].filter(pl.Series(worse))
 
 
-def has_ties(pages: pl.DataFrame, order: Sequence[str]) -> bool:
-    """Whether the criteria leave pages of a group undecided, so that the order of the pages matters."""
-    names = [name for name in (SCORE, FETCH_TIME) if name in order]
-    columns = [pl.col("group"), *(_NUMERIC[name].alias(name) for name in names)]
-    return bool(pages.select(pl.struct(columns).is_duplicated().any()).item()) if len(pages) else False
+def may_repeat(groups: pl.Series) -> pl.Series:
+    """The mask of the rows whose group, or another with the same hash, has more rows: numbers compare faster."""
+    return groups.hash().is_duplicated()
 
 
-def _by_rank(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """All criteria are numbers, so pages have ranks; one is kept or passed over where it equals the best before it.
-
-    Ranks go on from group to group, so that the best page before the first of a group is less than any in it.
-    """
-    if pages.is_empty():
-        return pl.Series(dtype=pl.Boolean)
-    new_group = (pl.col("group") != pl.col("group").shift()).fill_null(True)
-    names = [name for name in dict.fromkeys(order) if name in _NUMERIC]
-    columns = pages.select(new_group.cum_sum().alias("group"), *(_NUMERIC[name].alias(name) for name in names))
-    at = columns.select(pl.arg_sort_by("group", *names, maintain_order=True)).to_series().to_numpy()
-    changed = pl.any_horizontal([(pl.col(name) != pl.col(name).shift()).fill_null(True) for name in ["group", *names]])
-    rank = np.empty(len(pages), np.int64)
-    rank[at] = columns[at].select(changed.cum_sum()).to_series().to_numpy()
-    starts = pages.select(new_group.arg_true()).to_series().to_numpy()
-    best = np.repeat(np.maximum.reduceat(rank, starts), np.diff(starts, append=len(rank)))
-    before = np.concatenate(([0], np.maximum.accumulate(rank)[:-1]))
-    return pl.Series(np.where(rank > before, rank < best, rank < before))
-
-
-def _one_by_one(pages: pl.DataFrame, order: Sequence[str]) -> Iterator[np.ndarray[Any, Any]]:
-    """The masks of the groups, page by page."""
-    rows = pages.select("group", "key", "score", "fetch_time", "url_length").iter_rows()
-    group, kept, kept_at = None, None, 0
-    marks: list[bool] = []
-    for row in rows:
-        if kept is None or row[0] != group:
-            yield np.array(marks, np.bool_)
-            group, kept, kept_at, marks = row[0], row, 0, [False]
+def _one_by_one(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
+    """The URLs of the duplicates; the rows of a group lie together, in the order of comparison."""
+    found: list[bytes] = []
+    kept: tuple[Any, ...] | None = None
+    for page in pages.select("key", "url", *_NUMERIC.values()).iter_rows():
+        if kept is None or page[0] != kept[0]:
+            kept = page
             continue
-        verdict = _compare(kept, row, order)
-        marks.append(verdict < 0)
-        if verdict > 0:
-            marks[kept_at] = True
-            kept, kept_at = row, len(marks) - 1
-    yield np.array(marks, np.bool_)
+        verdict = _compare(kept, page, order)
+        if verdict:
+            found.append(kept[1] if verdict > 0 else page[1])
+            kept = page if verdict > 0 else kept
+    return pl.Series("url", found, dtype=pl.Binary)
 
 
 def _compare(kept: tuple[Any, ...], new: tuple[Any, ...], order: Sequence[str]) -> int:
@@ -101,8 +80,8 @@ def _compare(kept: tuple[Any, ...], new: tuple[Any, ...], order: Sequence[str]) 
         if name == HTTPS:
             verdict = _is_https_of(new[1], kept[1]) - _is_https_of(kept[1], new[1])
         elif name in _PLACES:
-            place, sign = _PLACES[name]
-            verdict = sign * ((new[place] > kept[place]) - (new[place] < kept[place]))
+            place = _PLACES[name]
+            verdict = (new[place] > kept[place]) - (new[place] < kept[place])
         else:
             continue
         if verdict:
@@ -110,7 +89,8 @@ def _compare(kept: tuple[Any, ...], new: tuple[Any, ...], order: Sequence[str]) 
     return 0
 
 
-_PLACES: Final = {SCORE: (2, 1), FETCH_TIME: (3, 1), URL_LENGTH: (4, -1)}
+_PLACES: Final = {name: place for place, name in enumerate(_NUMERIC, 2)}
+"""Criterion -> position in a row of `_one_by_one`."""
 
 
 def _is_https_of(first: bytes, second: bytes) -> bool:

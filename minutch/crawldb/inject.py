@@ -6,8 +6,9 @@
     yes              yes            the entry as it was; with -update also the seed's metadata, and its score and
                                     interval if they are not the defaults; with -overwrite the new one
 
-Of a URL that stands in the seeds more than once the last line counts. Every seed leaves through one counter.
-Matched: org.apache.nutch.crawl.Injector.
+Of a URL that is in the seeds more than once the last line counts (files by name, lines as they stand); of a key that
+stands twice in the CrawlDb, the last entry. Every seed leaves through one counter.
+Source: org.apache.nutch.crawl.Injector.
 """
 
 from __future__ import annotations
@@ -23,14 +24,10 @@ import polars as pl
 from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
 from minutch.crawldb import scoring
-from minutch.crawldb.filtering import PURGE_GONE_PROPERTY, PURGED_GONE, EntryFilter
-from minutch.crawldb.groups import has_ties
-from minutch.crawldb.matching import has_repeats, last, match, merged
-from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
-from minutch.crawldb.seeds import Defaults, new_entries
-from minutch.crawldb.seeds_reading import SeedText, seed_files, seed_texts, seeds_in
+from minutch.crawldb.matching import last, last_of_key, match, merged
+from minutch.crawldb.partitions import PURGE_GONE_PROPERTY, PURGED_GONE, Entries, EntryFilter, number_of_parts, rewrite
+from minutch.crawldb.seeds import Defaults, SeedText, new_entries, seed_files, seed_texts, seeds_in
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.ties import Gathering
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT
 from minutch.plugin.urlrules import FILTERED, MALFORMED, UrlRules
@@ -120,22 +117,14 @@ def inject(
     counters = Counters()
     with (
         db.lock(),
-        Entries(
-            [db],
-            conf,
-            _InjectEntryFilter(conf, rules if filter_normalize_all else None),
-            has_ties if filter_normalize_all else None,
-        ) as old,
+        Entries([db], conf, _InjectEntryFilter(conf, rules if filter_normalize_all else None)) as old,
         Shuffle(number_of_parts(conf), CRAWLDB_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as seeds,
         context.progress("inject") as progress,
     ):
-        gathering = Gathering(seeds)
         for path in files:
-            gathering.begin(path.stat().st_size)
             for frame in _read(path, rules, defaults, counters):
-                gathering.add(frame)
+                seeds.add(frame)
                 progress.advance(len(frame))
-        gathering.finish(has_ties, old.sources, seeds.parts)
         written = rewrite(
             db,
             conf,
@@ -158,7 +147,7 @@ class _InjectEntryFilter(EntryFilter):
 
 
 class _Injected(NamedTuple):
-    """What became of a piece of a seed file."""
+    """A piece of a seed file as entries."""
 
     entries: pl.DataFrame
     rejected: pl.DataFrame  # the seeds that normalizers or filters reject
@@ -195,7 +184,7 @@ def merge(
     old: pl.DataFrame, seeds: pl.DataFrame, defaults: Defaults, *, overwrite: bool, update: bool
 ) -> tuple[pl.DataFrame, Counters]:
     """The CrawlDb with the seeds in it; tables sorted by key (Injector.InjectReducer)."""
-    old, counters = _without_repeats(old), Counters()
+    old, counters = last_of_key(old), Counters()
     found = match(seeds["key"], old["key"])
     rows = last(np.arange(len(seeds)), found.group)
     counters.add(DUPLICATES, len(seeds) - len(rows))
@@ -212,11 +201,6 @@ def merge(
     if update:
         old = _updated(old, pl.Series(found.at[known]), unique.filter(known), defaults)
     return merged(old, found.at[~known], found.before[~known], unique.filter(~known)), counters
-
-
-def _without_repeats(old: pl.DataFrame) -> pl.DataFrame:
-    """The last entry of each key; that a key stands twice in a CrawlDb is an accident."""
-    return old.unique("key", keep="last", maintain_order=True) if has_repeats(old["key"]) else old
 
 
 def _updated(old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:

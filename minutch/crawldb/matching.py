@@ -1,7 +1,8 @@
-"""Which rows of a segment speak of which entry of the CrawlDb: keys become numbers, once, and strings rest.
+"""Rows of one key, in one table or in two: keys are compared once, then they are numbers.
 
-Tables are sorted by key. The distinct keys of a segment's rows are its URLs, numbered from 0 in the order of the keys.
-Matched: the collecting half of org.apache.nutch.crawl.CrawlDbReducer.reduce, and its InlinkPriorityQueue.
+Tables are sorted by key; the rows of one key keep the order of the input. The distinct keys of a column are its URLs,
+numbered from 0 in the order of the keys.
+Source: org.apache.nutch.crawl.CrawlDbReducer.reduce, its first half, and InlinkPriorityQueue.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.tables.spans import kernels_loaded
+from minutch.kernels import match as kernels
+from minutch.kernels.arrow import from_series
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.signedinteger[Any]]
 Mask = NDArray[np.bool_]
-
-BULK_KEYS = 50_000
-"""Keys from which loading the kernels takes less time than Polars' joins."""
 
 
 class Match(NamedTuple):
@@ -35,37 +34,21 @@ class Match(NamedTuple):
 
 def match(keys: pl.Series, table: pl.Series) -> Match:
     """Number the distinct `keys` and look them up in `table`; both sorted, the keys in `table` unique."""
-    if len(keys) + len(table) < BULK_KEYS and not kernels_loaded():
-        return _match_by_join(keys, table)
-    from minutch.kernels import match as match_kernels
-    from minutch.kernels.arrow import from_series
-
     own, others = from_series(keys), from_series(table)
     group, at, before = (np.empty(len(keys), np.int64) for _ in range(3))
-    count = match_kernels.meet(own.views, own.addresses, others.views, others.addresses, group, at, before)
+    count = kernels.meet(own.views, own.addresses, others.views, others.addresses, group, at, before)
     return Match(group, at[:count], before[:count])
 
 
-def _match_by_join(keys: pl.Series, table: pl.Series) -> Match:
-    first = keys.ne_missing(keys.shift())
-    distinct = keys.filter(first).to_frame("key")
-    rows = table.to_frame("key").with_row_index("at")
-    at = distinct.join(rows, on="key", how="left", maintain_order="left")["at"].cast(pl.Int64).fill_null(-1)
-    merged = pl.concat([rows.select("key", own=pl.lit(False)), distinct.select("key", own=pl.lit(True))])
-    merged = merged.sort("key", "own", descending=[False, True])  # the URL before its row in the table
-    own = merged["own"].to_numpy()
-    return Match(np.cumsum(first.to_numpy()) - 1, at.to_numpy(), np.cumsum(~own)[own])
-
-
 def has_repeats(keys: pl.Series) -> bool:
-    """Whether a key of a sorted column stands there more than once."""
-    if len(keys) < BULK_KEYS and not kernels_loaded():
-        return bool(keys.eq(keys.shift()).any())
-    from minutch.kernels import match as match_kernels
-    from minutch.kernels.arrow import from_series
-
+    """Whether a key occurs more than once in a sorted column."""
     strings = from_series(keys)
-    return bool(match_kernels.first_repeat(strings.views, strings.addresses) >= 0)
+    return bool(kernels.first_repeat(strings.views, strings.addresses) >= 0)
+
+
+def last_of_key(frame: pl.DataFrame) -> pl.DataFrame:
+    """The last row of each key of a sorted table."""
+    return frame.unique("key", keep="last", maintain_order=True) if has_repeats(frame["key"]) else frame
 
 
 def latest(rows: Rows, group: Ints, times: Ints) -> Rows:
@@ -92,22 +75,14 @@ def by_score(rows: Rows, group: Ints, scores: NDArray[np.float32], limit: int) -
         return rows[:0]
     if not _repeats(own):
         return rows
-    rows = rows[_by_group_and_score(own, scores[rows])]
+    order = np.empty(len(rows), np.int64)
+    kernels.sort_runs(own, scores[rows], order)
+    rows = rows[order]
     sizes = np.bincount(own)
     if sizes.max() > limit:
         ends = np.cumsum(sizes)
         rows = rows[ends[group[rows]] - np.arange(len(rows)) <= limit]
     return rows
-
-
-def _by_group_and_score(group: Ints, scores: NDArray[np.float32]) -> Rows:
-    if len(group) < BULK_KEYS and not kernels_loaded():
-        return np.lexsort((-scores, group))
-    from minutch.kernels import match as match_kernels
-
-    order = np.empty(len(group), np.int64)
-    match_kernels.sort_runs(group, scores, order)
-    return order
 
 
 def first_of_each(rows: Rows, group: Ints) -> Rows:
@@ -139,3 +114,10 @@ def merged(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) -> p
     if not known.all():
         order = np.insert(order, before[~known], mine[~known])
     return pl.concat([table, rows.select(table.columns)], rechunk=True)[order]
+
+
+def merge_sorted(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """Both tables' rows, sorted by key; no key is in both."""
+    if first.is_empty() or second.is_empty():
+        return second if first.is_empty() else first
+    return first.select(second.columns).merge_sorted(second, key="key")

@@ -1,9 +1,10 @@
 """mergedb: make one CrawlDb of several.
 
-Of a URL that is in more than one, the entry that was fetched last stays (of never fetched ones that with the later
-fetch time; of equals the first). Metadata of all its entries is merged: an entry newer than those before it lays its
-values over theirs, any other puts its values under them. So among the older entries the one that comes first counts.
-Matched: org.apache.nutch.crawl.CrawlDbMerger.
+Of a URL that is in more than one, the entry that was fetched last stays (of those never fetched, the one with the
+later fetch time; of equals the first). The metadata of all its entries is merged, in the order of the input: values of
+an entry newer than those before it replace theirs, values of any other entry only fill gaps. So among the older
+entries the first counts. The order of the input is that of the CrawlDbs on the command line.
+Source: org.apache.nutch.crawl.CrawlDbMerger.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from typing import Final
 import polars as pl
 
 from minutch.arguments import Flag, parse
-from minutch.crawldb.filtering import EntryFilter
-from minutch.crawldb.groups import first_of_key, has_ties, is_first, merge_sorted
-from minutch.crawldb.partitions import Entries, rewrite
+from minutch.crawldb.matching import has_repeats, merge_sorted
+from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.rawmap import RawMap
 from minutch.tables.frame import CRAWLDB_SCHEMA
+from minutch.tables.merge import sort_by_key
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ def mergedb(
     entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
     with (
         result.lock(),
-        Entries(sources, conf, entry_filter, lambda table: _order_matters(table, schedule)) as entries,
+        Entries(sources, conf, entry_filter) as entries,
         context.progress("mergedb", lambda: sum(db.estimate() for db in sources)) as progress,
     ):
         counters = rewrite(result, conf, entries.streams, lambda frames: merge(frames, schedule), progress)
@@ -86,20 +87,11 @@ def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
     return found
 
 
-def _order_matters(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> bool:
-    """Whether some entries of a URL are equally new, or older ones may disagree about a value of the metadata."""
-    last_fetch = schedule.calculate_last_fetch_time_columns(table)
-    if has_ties(table.with_columns(last_fetch=last_fetch), "last_fetch", "fetch_time"):
-        return True
-    described = table.filter(pl.col("metadata").is_not_null()).group_by("key").len()
-    return bool((described["len"] > 2).any())
-
-
 def merge(frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule) -> tuple[pl.DataFrame, Counters]:
     """One entry per URL of tables that are each sorted by key, the first table's entries first."""
-    table = frames[0] if len(frames) == 1 else pl.concat(frames).sort("key", maintain_order=True)
+    table = frames[0] if len(frames) == 1 else sort_by_key(pl.concat(frames))
     counters = Counters()
-    if is_first(table).all():
+    if not has_repeats(table["key"]):
         counters.add(ENTRIES, len(table))
         return table, counters
     several = table["key"].is_duplicated()
@@ -114,8 +106,8 @@ def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFram
     """The newest entry of each key, with all metadata of the key's entries; each key is there more than once."""
     table = table.with_columns(last_fetch=schedule.calculate_last_fetch_time_columns(table))
     order = ["key", "last_fetch", "fetch_time"]
-    newest = first_of_key(table.sort(order, descending=[False, True, True], maintain_order=True))
-    newest = newest.select(CRAWLDB_SCHEMA.names())
+    latest_first = table.sort(order, descending=[False, True, True], maintain_order=True)
+    newest = latest_first.unique("key", keep="first", maintain_order=True).select(CRAWLDB_SCHEMA.names())
     described = table.filter(pl.col("metadata").is_not_null().any().over("key"))
     if described.is_empty():
         return newest

@@ -1,8 +1,13 @@
-"""The entries of CrawlDbs, partition by partition, on their way through a job; and the new CrawlDb that comes of it.
+"""The entries of CrawlDbs on their way through a job, partition by partition, and the CrawlDb that it writes.
 
 A job is a function of one partition. Where a CrawlDb has as many partitions as the job makes
-(mapreduce.job.reduces), partition i is read from part i as it lies there, sorted. Otherwise, or where normalizing
-changes the URLs, all entries are partitioned and sorted anew.
+(mapreduce.job.reduces), partition i is read from part i as it is, sorted. Otherwise, or where normalizing changes the
+URLs, all entries are partitioned and sorted first. Either way entries with equal keys keep the order of the input:
+CrawlDbs in the order given, parts by number, records as they stand.
+
+Entries that are gone or orphaned are purged where db.update.purge.404 or db.update.purge.orphans say so; then URL
+normalizers and filters apply. A plugin that fails on a URL (a bug, not a verdict) never removes an entry.
+Source: org.apache.nutch.crawl.CrawlDbFilter, CrawlDb.createJob.
 """
 
 from __future__ import annotations
@@ -13,19 +18,20 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import EntryFilter
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.ties import Gathering, Source
 from minutch.formats.javahash import partition
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import Counters
-from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, empty
+from minutch.plugin.chains import SCOPE_CRAWLDB
+from minutch.plugin.urlrules import UrlRules
+from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
+from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, empty, encode_keys
 from minutch.tables.merge import aligned
 from minutch.tables.packed import Patched
 from minutch.tables.parallel import for_each, memory_budget, ordered, workers
@@ -36,8 +42,15 @@ from minutch.tables.writer import TableWriter
 if TYPE_CHECKING:
     from minutch.job import Progress
 
-_SMALL = 16 << 20  # bytes of CrawlDbs that may be few enough entries to follow Hadoop's order
-_SAMPLE = 64  # keys of a part that are looked at
+FILTER_PROPERTY: Final = "crawldb.url.filters"
+NORMALIZE_PROPERTY: Final = "crawldb.url.normalizers"
+PURGE_GONE_PROPERTY: Final = "db.update.purge.404"
+PURGE_ORPHANS_PROPERTY: Final = "db.update.purge.orphans"
+
+PURGED_GONE: Final = "gone entries removed"
+PURGED_ORPHANS: Final = "orphaned entries removed"
+
+_SAMPLE: Final = 64  # keys that show whether a part is a hash partition
 
 T = TypeVar("T", pl.DataFrame, Patched)
 Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
@@ -49,64 +62,78 @@ def number_of_parts(conf: Configuration) -> int:
     return max(1, conf.get_int("mapreduce.job.reduces", 1))
 
 
+class EntryFilter:
+    """Which entries go through a job, and under which URL."""
+
+    def __init__(self, conf: Configuration, *, normalize: bool = False, filtering: bool = False) -> None:
+        self._purged = {
+            status: reason
+            for wanted, status, reason in (
+                (conf.get_boolean(PURGE_GONE_PROPERTY, False), STATUS_DB_GONE, PURGED_GONE),
+                (conf.get_boolean(PURGE_ORPHANS_PROPERTY, False), STATUS_DB_ORPHAN, PURGED_ORPHANS),
+            )
+            if wanted
+        }
+        self.rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_CRAWLDB, keep_on_error=True)
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> EntryFilter:
+        """With normalizers and filters where `crawldb.url.normalizers` and `crawldb.url.filters` ask for them."""
+        return cls(
+            conf,
+            normalize=conf.get_boolean(NORMALIZE_PROPERTY, False),
+            filtering=conf.get_boolean(FILTER_PROPERTY, False),
+        )
+
+    @classmethod
+    def neutral(cls, conf: Configuration) -> EntryFilter:
+        """All entries pass unchanged."""
+        return cls(conf.with_values({PURGE_GONE_PROPERTY: "false", PURGE_ORPHANS_PROPERTY: "false"}))
+
+    def apply(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        """The entries that pass, in their order, under their normalized URLs; the others are counted."""
+        for status, reason in self._purged.items():
+            before = len(frame)
+            frame = frame.filter(pl.col("status") != status)
+            counters.add(reason, before - len(frame))
+        if self.rules.is_neutral:
+            return frame
+        urls = self.rules.apply(decode_keys(frame["key"]), counters)
+        keys = encode_keys(urls) if self.rules.normalizes else frame["key"]
+        return frame.with_columns(key=keys).filter(urls.is_not_null())
+
+
 class Entries:
     """The entries of some CrawlDbs as sorted streams, one or more per partition; `packed` or not. A context manager.
 
-    `counters` collects what `entry_filter` does, when the streams have been read. Where `ties` says so of all entries,
-    and they are few, equal keys come in Hadoop's order.
+    `counters` has what `entry_filter` removed, once the streams have been read.
     """
 
     def __init__(
-        self,
-        dbs: Sequence[CrawlDb],
-        conf: Configuration,
-        entry_filter: EntryFilter,
-        ties: Callable[[pl.DataFrame], bool] | None = None,
-        *,
-        packed: bool = False,
+        self, dbs: Sequence[CrawlDb], conf: Configuration, entry_filter: EntryFilter, *, packed: bool = False
     ) -> None:
         self.counters = Counters()
         self.parts = number_of_parts(conf)
         self._dbs = dbs
         self._conf = conf
         self._filter = entry_filter
-        self._ties = ties
         self._schema = PACKED_SCHEMA if packed else CRAWLDB_SCHEMA
         self._scan = CrawlDb.scan_packed if packed else CrawlDb.scan_part
         self._shuffle: Shuffle | None = None
-        self._stack = ExitStack()
         self._lock = Lock()
 
     def __enter__(self) -> Self:
-        follow = self._ties is not None and self._size() < _SMALL
-        if follow or self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
-            shuffle = Shuffle(
-                self.parts, self._schema, budget=memory_budget(self._conf), spill=self._dbs[0].path.parent
-            )
-            self._shuffle = self._stack.enter_context(shuffle)
-            self._gather(shuffle, self._ties if follow else None)
+        with ExitStack() as stack:
+            if self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
+                spill = self._dbs[0].path.parent
+                shuffle = Shuffle(self.parts, self._schema, budget=memory_budget(self._conf), spill=spill)
+                self._shuffle = stack.enter_context(shuffle)
+                for db in self._dbs:
+                    for part in range(len(db.parts())):
+                        for frame in self._read(db, part):
+                            shuffle.add(frame)
+            self._stack = stack.pop_all()
         return self
-
-    def _size(self) -> int:
-        return sum(file_size(part) for db in self._dbs for part in db.parts())
-
-    def _gather(self, shuffle: Shuffle, ties: Callable[[pl.DataFrame], bool] | None) -> None:
-        gathering = Gathering(shuffle)
-        for db in self._dbs:
-            for index, part in enumerate(db.parts()):
-                gathering.begin(file_size(part))
-                for frame in self._filtered(self._scan(db, index)):
-                    gathering.add(frame)
-        gathering.finish(ties or (lambda _: False), list, self.parts)
-
-    def sources(self) -> list[Source]:
-        """The entries of each part file, all in memory."""
-        found = []
-        for db in self._dbs:
-            for index, part in enumerate(db.parts()):
-                found.append(Source(file_size(part)))
-                found[-1].frames += [self._filter.apply(frame, Counters()) for frame in self._scan(db, index)]
-        return found
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -117,10 +144,10 @@ class Entries:
         """The streams of a partition; of equal keys those of the first CrawlDb come first."""
         if self._shuffle is not None:
             return [self._shuffle.sorted(part)]
-        return [self._filtered(self._scan(db, part)) if db.parts() else iter([empty(self._schema)]) for db in self._dbs]
+        return [self._read(db, part) if db.parts() else iter([empty(self._schema)]) for db in self._dbs]
 
-    def _filtered(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        for frame in frames:
+    def _read(self, db: CrawlDb, part: int) -> Iterator[pl.DataFrame]:
+        for frame in self._scan(db, part):
             counters = Counters()
             yield self._filter.apply(frame, counters)
             with self._lock:
@@ -137,11 +164,6 @@ class Entries:
         with SequenceFileReader(data_file(path)) as reader:
             keys = [DataInput(key).read_text_bytes() for key, _ in islice(reader, _SAMPLE)]
         return all(partition(key, self.parts) == part for key in keys)
-
-
-def file_size(part: Path) -> int:
-    """The bytes of a part's records: of its file, or of a MapFile's `data`."""
-    return data_file(part).stat().st_size
 
 
 Sources = Callable[[int], Sequence[Iterable[pl.DataFrame]]]

@@ -1,44 +1,158 @@
-"""The lines of seed lists as a table of new entries: what stands after a URL, between tabs.
+"""Seed lists: text files, read piece by piece, as tables of new entries.
+
+    line       := blank* URL blank* (TAB extra)?       UTF-8; ended by LF, CR or CR LF
+    extra      := name "=" value (TAB name "=" value)*
+    comment    := "#" …                                blank lines and comments are skipped
 
     nutch.score=10                  the entry's score
     nutch.fetchInterval=86400       its fetch interval in seconds
     nutch.fetchInterval.fixed=3600  the same, kept by adaptive schedules (as `fixedInterval` in the metadata)
     any other name=value            goes into the metadata as text; what has no `=` is skipped
 
-A number that is none is reported with file and line, and the rest of the line counts.
-Matched: org.apache.nutch.crawl.Injector.InjectMapper.
+Files may be compressed (by suffix: .gz, .bz2, .zst, .deflate …). Blanks are what Java's String.trim removes: everything
+up to U+0020. Bytes that are not UTF-8 become U+FFFD. An invalid number is reported with file and line, and the rest of
+the line counts.
+Source: Hadoop's LineRecordReader, org.apache.nutch.crawl.Injector.InjectMapper.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
 import logging
 import re
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.crawldb.seeds_reading import BLANKS
+from minutch.errors import FormatError, StoreError
+from minutch.formats.compress import codec_for
 from minutch.formats.javahash import float32
 from minutch.formats.writables import FloatWritable, MapWritable, Text
+from minutch.kernels.seeds import find_seeds
 from minutch.plugin.chains import ScoringFilters
+from minutch.records.batch import string_column
 from minutch.records.crawldatum import STATUS_INJECTED
 from minutch.records.metadata import FIXED_INTERVAL_KEY
 from minutch.tables.frame import encode_keys
+from minutch.tables.parallel import ordered
 
 log = logging.getLogger(__name__)
 
-SCORE_NAME: Final = "nutch.score"
-INTERVAL_NAME: Final = "nutch.fetchInterval"
-FIXED_INTERVAL_NAME: Final = "nutch.fetchInterval.fixed"
+CHUNK_BYTES: Final = 8 << 20
+BLANKS: Final = "".join(map(chr, range(0x21)))
+SEED_SCHEMA: Final = pl.Schema({"line": pl.UInt64(), "url": pl.String(), "extra": pl.String()})
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_STREAMING: Final[dict[str, Callable[[Path], Any]]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _FLOAT: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)"
 )
 _INT_RANGE: Final = range(-0x8000_0000, 0x8000_0000)
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+class SeedText(NamedTuple):
+    """A piece of a file: whole lines, all but a file's last one ended by LF."""
+
+    number: int
+    """Of the first line, counted from 1."""
+    data: bytes
+
+
+def seed_files(path: Path) -> list[Path]:
+    """The seed files of a directory (or the one file), by name. Raises StoreError if there is none."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise StoreError(f"{path}: no such seed file or directory")
+    files = []
+    for entry in sorted(path.iterdir()):
+        if entry.is_file() and entry.name[0] not in "._":
+            files.append(entry)
+        else:
+            log.warning("Skipped %s in %s", "hidden file" if entry.is_file() else "non-file input", entry)
+    if not files:
+        raise StoreError(f"No seed files to inject found in {path}")
+    return files
+
+
+def read_seeds(path: Path) -> Iterator[pl.DataFrame]:
+    """The seeds of a file in tables of SEED_SCHEMA. Raises FormatError for damaged compressed data."""
+    return ordered(seeds_in, seed_texts(path))
+
+
+def seed_texts(path: Path) -> Iterator[SeedText]:
+    """The pieces of a file, without a byte order mark. Raises FormatError for damaged compressed data."""
+    number = 1
+    try:
+        with _open(path) as stream:
+            for data in _whole_lines(stream):
+                yield SeedText(number, data)
+                number += data.count(b"\n")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
+        raise FormatError(f"damaged compressed data: {exc}", path=path) from exc
+    except FormatError as exc:
+        raise exc.at(path) from exc
+
+
+def _open(path: Path) -> BinaryIO:
+    """The text of a seed file, decompressed by the codec that its suffix names."""
+    codec = codec_for(path.name)
+    if codec is None:
+        return path.open("rb")
+    opener = _STREAMING.get(codec.extension)
+    return opener(path) if opener else io.BytesIO(codec.decompress(path.read_bytes()))
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
+    rest, first = b"", True
+    while data := stream.read(CHUNK_BYTES):
+        data = rest + (data.removeprefix(_BYTE_ORDER_MARK) if first else data)
+        first = False
+        end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1  # a CR at the very end may belong to a CR LF
+        rest = data[end:]
+        if end:
+            yield _with_line_feeds(data[:end])
+    if rest:
+        yield _with_line_feeds(rest)
+
+
+def _with_line_feeds(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+def seeds_in(text: SeedText) -> pl.DataFrame:
+    """The seeds of a piece as a table of SEED_SCHEMA: line number, URL and what follows it (null: no tab)."""
+    try:
+        return _find(text)
+    except pl.exceptions.ComputeError:  # not UTF-8
+        return _find(text._replace(data=text.data.decode("utf-8", "replace").encode()))
+
+
+def _find(text: SeedText) -> pl.DataFrame:
+    data = np.frombuffer(text.data, np.uint8)
+    lines = text.data.count(b"\n") + 1
+    number = np.empty(lines, np.uint64)
+    (url_at, extra_at), (url_len, extra_len) = np.empty((2, lines), np.int64), np.empty((2, lines), np.int32)
+    count = find_seeds(data, text.number, number, url_at, url_len, extra_at, extra_len)
+    url = string_column("url", data, url_at[:count], url_len[:count])
+    extra = string_column("extra", data, extra_at[:count], extra_len[:count], least=0)
+    return pl.DataFrame([pl.Series("line", number[:count]), url.cast(pl.String), extra.cast(pl.String)])
+
+
+# -- entries ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@
 and db_unfetched wherever a successful fetch leaves an interval beyond db.fetch.interval.max.
 Tables in and out are packed and sorted by key, and all rows of a key are in them. When and with which interval a page
 is fetched again is decided in `schedule`, the score by the scoring filters.
-Matched: org.apache.nutch.crawl.CrawlDbReducer.
+Source: org.apache.nutch.crawl.CrawlDbReducer.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb import schedule, scoring
-from minutch.crawldb.groups import has_ties, keep_latest, merge_sorted
-from minutch.crawldb.matching import Ints, has_repeats
-from minutch.crawldb.news import Batch, Codes, News, inlinked, is_fetch, sort_out, untouched
+from minutch.crawldb.matching import Ints, has_repeats, merge_sorted
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
+from minutch.crawldb.updates import Codes, Fetched, Updates, inlinked, is_fetch, split_by_status, untouched
 from minutch.errors import FormatError
 from minutch.formats.javaio import decode_text
 from minutch.job import Counters
@@ -92,55 +91,51 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> 
     The counters have one count per URL, by the status with which it leaves or the reason why it does not.
     Raises FormatError for a fetch status that no Nutch writes.
     """
-    old, segment = sort_out(old, segment)
+    old, segment = split_by_status(old, segment)
     if has_repeats(old["key"]):
-        old = pack(keep_latest(unpack(old)))
+        old = _latest(old)
     counters = Counters()
-    news = News(segment, old["key"], rules.max_inlinks)
-    known = news.at >= 0
-    urls = np.flatnonzero(news.row >= 0)
+    updates = Updates(segment, old["key"], rules.max_inlinks)
+    known = updates.at >= 0
+    urls = np.flatnonzero(updates.row >= 0)
     if not rules.additions:
         counters.add(NOT_ADDED, int((~known).sum()))
         urls = urls[known[urls]]
     else:
-        _report_lost(news, counters)
-    before = take(old, news.at[urls])
-    result = _transit(news, urls, before, rules, now, counters)
-    result = scoring.updated_scores(result, before, inlinked(news, urls), rules.scoring, counters)
+        _report_lost(updates, counters)
+    before = take(old, updates.at[urls])
+    result = _transit(updates, urls, before, rules, now, counters)
+    result = scoring.updated_scores(result, before, inlinked(updates, urls), rules.scoring, counters)
     result = _without_generate_time(result)
     if scoring.sees_orphans(rules.scoring):
-        mask = untouched(old, news.at[urls])
+        mask = untouched(old, updates.at[urls])
         old = pack(scoring.orphaned_scores(unpack(old), mask, rules.scoring, counters))
-    patched = Patched(old, result, news.at[urls], news.before[urls])
+    patched = Patched(old, result, updates.at[urls], updates.before[urls])
     _count_statuses(patched, counters)
     return patched, counters
 
 
-def order_matters(segment: pl.DataFrame) -> bool:
-    """Whether the result depends on the order of rows of one key: which of equal fetches or links comes first."""
-    segment = unpack(segment)
-    fetched = pl.Series(is_fetch(segment["status"].to_numpy()))
-    last_counts = pl.col("status").is_in([status.STATUS_SIGNATURE, status.STATUS_PARSE_META])
-    return (
-        has_ties(segment.filter(fetched), "fetch_time")
-        or has_ties(segment.filter(pl.col("status") == status.STATUS_LINKED).drop("fetch_time"), "score")
-        or has_ties(segment.filter(last_counts).select("key", "status", "signature", "metadata"), "status")
-    )
+def _latest(entries: pl.DataFrame) -> pl.DataFrame:
+    """Of several entries of a key the one with the latest fetch time, of equally late ones the first."""
+    by_time = entries.sort("key", "fetch_time", descending=[False, True], maintain_order=True)
+    return by_time.unique("key", keep="first", maintain_order=True)
 
 
 # -- the transitions -----------------------------------------------------------------------------------------------
 
 
-def _transit(news: News, urls: Ints, old: pl.DataFrame, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
+def _transit(
+    updates: Updates, urls: Ints, old: pl.DataFrame, rules: Rules, now: int, counters: Counters
+) -> pl.DataFrame:
     """The new entries of `urls`, in their order, before scores are updated; `old` row for row."""
-    fetched = news.fetched[urls]
-    known = ~fetched & (news.at[urls] >= 0)
+    fetched = updates.fetched[urls]
+    known = ~fetched & (updates.at[urls] >= 0)
     new = urls[~fetched & ~known]
     parts = [
         (urls[known], old.filter(pl.Series(known))),  # pages that are known stay as they are
-        (new, _added(unpack(news.segment[news.row[new]]), rules, now, counters)),
+        (new, _added(unpack(updates.segment[updates.row[new]]), rules, now, counters)),
     ]
-    parts += _transit_fetched(urls[fetched], news, old.filter(pl.Series(fetched)), rules, now, counters)
+    parts += _transit_fetched(urls[fetched], updates, old.filter(pl.Series(fetched)), rules, now, counters)
     parts = [(numbers, frame) for numbers, frame in parts if len(numbers)]
     if not parts:
         return old.clear()
@@ -151,17 +146,17 @@ def _transit(news: News, urls: Ints, old: pl.DataFrame, rules: Rules, now: int, 
 
 
 def _transit_fetched(
-    urls: Ints, news: News, old: pl.DataFrame, rules: Rules, now: int, counters: Counters
+    urls: Ints, updates: Updates, old: pl.DataFrame, rules: Rules, now: int, counters: Counters
 ) -> list[tuple[Ints, pl.DataFrame]]:
     """The new entries of fetched URLs, one table per transition."""
-    batch = news.batch(urls, old)
-    kinds = batch.new["status"]
-    _check_statuses(batch.new)
+    pages = updates.fetched_pages(urls, old)
+    kinds = pages.new["status"]
+    _check_statuses(pages.new)
     parts = []
     for step, codes in _STEPS.items():
         mask = kinds.is_in(codes)
         if mask.any():
-            parts.append((urls[mask.to_numpy()], step(batch.filter(mask), rules, now)))
+            parts.append((urls[mask.to_numpy()], step(pages.filter(mask), rules, now)))
     return parts
 
 
@@ -172,18 +167,18 @@ def _added(frame: pl.DataFrame, rules: Rules, now: int, counters: Counters) -> p
     return scoring.initial_scores(frame, rules.scoring, counters)
 
 
-def _success(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
+def _success(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
     """A page was fetched, redirects, or is the same as before."""
-    fetched = batch.new["status"]
-    state = _modification(batch)
-    frame = _with_old_knowledge(batch, batch.parsed)
-    frame = rules.schedule.set_fetch_schedule_columns(frame, *batch.previous, batch.new["modified_time"], state)
+    fetched = pages.new["status"]
+    state = _modification(pages)
+    frame = _with_old_knowledge(pages, pages.parsed)
+    frame = rules.schedule.set_fetch_schedule_columns(frame, *pages.previous, pages.new["modified_time"], state)
     same = state == schedule.STATUS_NOTMODIFIED
-    own_signature = batch.old["signature"].zip_with(batch.has_old, frame["signature"])
+    own_signature = pages.old["signature"].zip_with(pages.has_old, frame["signature"])
     frame = frame.with_columns(
         status=fetched.replace_strict(_SUCCESSES, return_dtype=pl.UInt8).set(same, status.STATUS_DB_NOTMODIFIED),
-        modified_time=batch.previous[1].zip_with(same, frame["modified_time"]),
-        signature=own_signature.zip_with(same, batch.signature),
+        modified_time=pages.previous[1].zip_with(same, frame["modified_time"]),
+        signature=own_signature.zip_with(same, pages.signature),
     )
     too_long = frame["fetch_interval"] > rules.max_interval
     if not too_long.any():
@@ -192,45 +187,45 @@ def _success(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
     return merge_sorted(frame.filter(~too_long), forced.select(frame.columns))
 
 
-def _modification(batch: Batch) -> pl.Series:
+def _modification(pages: Fetched) -> pl.Series:
     """Whether the page changed, as the fetcher or the signature says: STATUS_UNKNOWN, _MODIFIED or _NOTMODIFIED.
 
     A redirect has no content to compare.
     """
-    kinds, old = batch.new["status"], batch.old["signature"]
-    comparable = (kinds == status.STATUS_FETCH_SUCCESS) & old.is_not_null() & batch.signature.is_not_null()
-    same = (comparable & (old == batch.signature).fill_null(False)) | (kinds == status.STATUS_FETCH_NOTMODIFIED)
+    kinds, old = pages.new["status"], pages.old["signature"]
+    comparable = (kinds == status.STATUS_FETCH_SUCCESS) & old.is_not_null() & pages.signature.is_not_null()
+    same = (comparable & (old == pages.signature).fill_null(False)) | (kinds == status.STATUS_FETCH_NOTMODIFIED)
     state = pl.zeros(len(kinds), pl.Int8, eager=True)
     return state.set(comparable, schedule.STATUS_MODIFIED).set(same, schedule.STATUS_NOTMODIFIED)
 
 
-def _retry(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
+def _retry(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
     """The fetch failed for now: try again, until there were too many retries."""
-    frame = rules.schedule.set_page_retry_schedule_columns(_with_old_signature(batch), *batch.previous)
+    frame = rules.schedule.set_page_retry_schedule_columns(_with_old_signature(pages), *pages.previous)
     again = frame["retries"] < rules.retry_max
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
     if again.all():
         return frame
     gone = frame.filter(~again).with_columns(status=pl.lit(status.STATUS_DB_GONE, pl.UInt8))
-    gone = rules.schedule.set_page_gone_schedule_columns(gone, *batch.filter(~again).previous)
+    gone = rules.schedule.set_page_gone_schedule_columns(gone, *pages.filter(~again).previous)
     return merge_sorted(frame.filter(again), gone.select(frame.columns))
 
 
-def _gone(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
-    return _lost(batch, rules, status.STATUS_DB_GONE)
+def _gone(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
+    return _lost(pages, rules, status.STATUS_DB_GONE)
 
 
-def _parse_failed(batch: Batch, rules: Rules, now: int) -> pl.DataFrame:
-    return _lost(batch, rules, status.STATUS_DB_PARSE_FAILED)
+def _parse_failed(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
+    return _lost(pages, rules, status.STATUS_DB_PARSE_FAILED)
 
 
-def _lost(batch: Batch, rules: Rules, new_status: int) -> pl.DataFrame:
+def _lost(pages: Fetched, rules: Rules, new_status: int) -> pl.DataFrame:
     """There is no page any more, or none that can be read."""
-    frame = _with_old_signature(batch).with_columns(status=pl.lit(new_status, pl.UInt8))
-    return rules.schedule.set_page_gone_schedule_columns(frame, *batch.previous)
+    frame = _with_old_signature(pages).with_columns(status=pl.lit(new_status, pl.UInt8))
+    return rules.schedule.set_page_gone_schedule_columns(frame, *pages.previous)
 
 
-_STEPS: Final[dict[Callable[[Batch, Rules, int], pl.DataFrame], list[int]]] = {
+_STEPS: Final[dict[Callable[[Fetched, Rules, int], pl.DataFrame], list[int]]] = {
     _success: list(_SUCCESSES),
     _retry: [status.STATUS_FETCH_RETRY],
     _gone: [status.STATUS_FETCH_GONE],
@@ -248,14 +243,14 @@ def _check_statuses(new: pl.DataFrame) -> None:
         )
 
 
-def _with_old_signature(batch: Batch) -> pl.DataFrame:
-    frame = _with_old_knowledge(batch)
-    return frame.with_columns(signature=batch.old["signature"].zip_with(batch.has_old, frame["signature"]))
+def _with_old_signature(pages: Fetched) -> pl.DataFrame:
+    frame = _with_old_knowledge(pages)
+    return frame.with_columns(signature=pages.old["signature"].zip_with(pages.has_old, frame["signature"]))
 
 
-def _with_old_knowledge(batch: Batch, *overlays: pl.Series) -> pl.DataFrame:
+def _with_old_knowledge(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
     """The fetch, with what only the old entry knows: metadata, and the modified time if the fetch has none."""
-    new, old = batch.new, batch.old
+    new, old = pages.new, pages.old
     keep = ((old["modified_time"] > 0) & (new["modified_time"] == 0)).fill_null(False)
     return new.with_columns(
         modified_time=old["modified_time"].zip_with(keep, new["modified_time"]),
@@ -271,7 +266,7 @@ def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.
     if not needed.any():
         return new
     columns = (column.filter(needed) for column in (new, old, *overlays))
-    merged = [rawmap.lay_over(n, o, *others) for n, o, *others in zip(*columns, strict=True)]
+    merged = [rawmap.with_defaults(n, o, *others) for n, o, *others in zip(*columns, strict=True)]
     return new.scatter(needed.arg_true(), pl.Series(merged, dtype=pl.Binary))
 
 
@@ -288,19 +283,19 @@ def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:
 # -- counting ------------------------------------------------------------------------------------------------------
 
 
-def _report_lost(news: News, counters: Counters) -> None:
+def _report_lost(updates: Updates, counters: Counters) -> None:
     """Count and report what leads nowhere: a signature without a fetch and an entry, a status of another kind."""
-    codes = news.segment["status"]
+    codes = updates.segment["status"]
     used = [status.STATUS_LINKED, status.STATUS_SIGNATURE, status.STATUS_PARSE_META]
-    strange = news.segment.filter(~codes.is_in(used) & ~pl.Series(is_fetch(codes.to_numpy())))
+    strange = updates.segment.filter(~codes.is_in(used) & ~pl.Series(is_fetch(codes.to_numpy())))
     for key, code in strange.select("key", "status").head(_REPORTED).iter_rows():
         log.warning("unknown status %d in an entry for %s", code, decode_text(key))
-    lost = np.flatnonzero((news.row < 0) & (news.at < 0))
+    lost = np.flatnonzero((updates.row < 0) & (updates.at < 0))
     if not len(lost):
         return
     counters.add(NO_FETCH_NO_OLD, len(lost))
-    rows = np.searchsorted(news.group, lost[:_REPORTED])
-    for key in news.segment["key"].gather(rows):
+    rows = np.searchsorted(updates.group, lost[:_REPORTED])
+    for key in updates.segment["key"].gather(rows):
         log.warning("%s: %s", NO_FETCH_NO_OLD, decode_text(key))
 
 

@@ -2,7 +2,7 @@
 
 Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one counter: by the status of
 its new entry, or by the reason why it has none. What becomes of it is decided in `transitions`.
-Matched: org.apache.nutch.crawl.CrawlDb.
+Source: org.apache.nutch.crawl.CrawlDb.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from minutch.arguments import fail
-from minutch.crawldb.filtering import FILTER_PROPERTY, NORMALIZE_PROPERTY, PURGE_GONE_PROPERTY, EntryFilter
-from minutch.crawldb.partitions import Entries, file_size, number_of_parts, patch
+from minutch.arguments import Flag, parse
+from minutch.crawldb.partitions import (
+    FILTER_PROPERTY,
+    NORMALIZE_PROPERTY,
+    PURGE_GONE_PROPERTY,
+    Entries,
+    EntryFilter,
+    number_of_parts,
+    patch,
+)
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.ties import Gathering
-from minutch.crawldb.transitions import ADDITIONS_PROPERTY, Rules, order_matters, update
+from minutch.crawldb.transitions import ADDITIONS_PROPERTY, Rules, update
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.tables.database import part_paths
@@ -40,44 +46,33 @@ USAGE: Final = """CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-forc
 \t-filter\tfilter the URLs of the CrawlDb and the segments
 \t-noAdditions\tupdate known URLs only, add none"""
 
+FLAGS: Final = (
+    Flag("-dir", value="segments", repeats=True),
+    *map(Flag, ("-force", "-normalize", "-filter", "-noAdditions")),
+)
+
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
-    conf = context.conf
-    switches = {
-        "-normalize": conf.get_boolean(NORMALIZE_PROPERTY, False),
-        "-filter": conf.get_boolean(FILTER_PROPERTY, False),
-        "-force": False,
-        "-noAdditions": not conf.get_boolean(ADDITIONS_PROPERTY, True),
-    }
-    paths: list[Path] = []
-    words = iter(args)
-    for word in words:
-        if word in switches and paths:
-            switches[word] = True
-        elif word == "-dir" and paths:
-            paths += segments_in(Path(next(words, "") or fail("-dir needs a directory", USAGE)))
-        elif word.startswith("-"):
-            fail(f"unknown option {word}", USAGE)
-        else:
-            paths.append(Path(word))
-    if not paths:
-        fail("", USAGE)
+    given, conf = parse(args, FLAGS, usage=USAGE, least=1), context.conf
+    crawldb, *segments = map(Path, given.positional)
+    for directory in given.get("-dir", ()):
+        segments += segments_in(Path(directory))
     counters = updatedb(
-        paths[0],
-        list(dict.fromkeys(paths[1:])),
+        crawldb,
+        list(dict.fromkeys(segments)),
         context,
-        normalize=switches["-normalize"],
-        filtering=switches["-filter"],
-        additions=not switches["-noAdditions"],
-        force=switches["-force"],
+        normalize=given["-normalize"] or conf.get_boolean(NORMALIZE_PROPERTY, False),
+        filtering=given["-filter"] or conf.get_boolean(FILTER_PROPERTY, False),
+        additions=not given["-noAdditions"] and conf.get_boolean(ADDITIONS_PROPERTY, True),
+        force=given["-force"],
     )
     context.report("CrawlDb update", counters)
     return 0
 
 
 def segments_in(directory: Path) -> list[Path]:
-    """The directories in `directory`, oldest first by name. Raises StoreError if it is none itself."""
+    """The segments in `directory`, oldest first by name. Raises StoreError where it is no directory."""
     if not directory.is_dir():
         raise StoreError(f"{directory}: no such directory of segments")
     return sorted(path for path in directory.iterdir() if path.is_dir() and not path.name.startswith("."))
@@ -114,21 +109,18 @@ def updatedb(
     with (
         db.lock(force),
         Entries([db], conf, entry_filter, packed=True) as old,
-        Shuffle(number_of_parts(conf), PACKED_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as news,
+        Shuffle(number_of_parts(conf), PACKED_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as updates,
         context.progress("updatedb") as progress,
     ):
         counters = Counters()
-        gathering = Gathering(news)
         for path in inputs:
-            gathering.begin(file_size(path))
             for frame in scan_packed(path):
-                gathering.add(entry_filter.apply(frame, counters))
+                updates.add(entry_filter.apply(frame, counters))
                 progress.advance(len(frame))
-        gathering.finish(order_matters, old.sources, news.parts)
         updated = patch(
             db,
             conf,
-            lambda part: [*old.streams(part), news.sorted(part)],
+            lambda part: [*old.streams(part), updates.sorted(part)],
             lambda frames: update(frames[0], frames[1], rules, now),
             progress,
         )

@@ -15,7 +15,7 @@ import polars as pl
 from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
 from minutch.crawldb.scoring import injected_scores
-from minutch.crawldb.seeds_reading import read_seeds, seed_files
+from minutch.crawldb.seeds import read_seeds, seed_files
 from minutch.fetchlist.fetchlists import FetchListWriter, address_of, number_of_lists
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters

@@ -19,8 +19,7 @@ import polars as pl
 
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
-from minutch.crawldb.filtering import EntryFilter
-from minutch.crawldb.partitions import Entries, number_of_parts, rewrite
+from minutch.crawldb.partitions import Entries, EntryFilter, number_of_parts, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.fetchlist.fetchlists import FetchListWriter, address_of, number_of_lists, stamp

@@ -7,7 +7,7 @@ as an object would cost more than the rest of the update; here entries stay the 
 (Java's HashMap) and the class table are worked out. The results are those of `MapWritable`, which a property test
 holds against this module.
 
-Matched: org.apache.hadoop.io.MapWritable and AbstractMapWritable (put, putAll, remove, write; a class that was once
+Source: org.apache.hadoop.io.MapWritable and AbstractMapWritable (put, putAll, remove, write; a class that was once
 put stays in the table, and the map's capacity never shrinks).
 """
 
@@ -193,8 +193,11 @@ def merge(first: bytes | None, *others: bytes | None) -> bytes | None:
     return result.to_bytes()
 
 
-def lay_over(new: bytes | None, old: bytes | None, *overlays: bytes | None) -> bytes | None:
-    """`merge(new, old, new, *overlays)` where there is an `old`, else `merge(new, *overlays)`."""
+def with_defaults(new: bytes | None, old: bytes | None, *overlays: bytes | None) -> bytes | None:
+    """`new`, the entries of `old` whose keys it lacks, then each of `overlays` put over them.
+
+    The bytes are those of `merge(new, old, new, *overlays)`, without an `old` of `merge(new, *overlays)`.
+    """
     if old is None or new is None:
         return merge(old or new, *overlays)
     result = RawMap(new)

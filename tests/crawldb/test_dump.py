@@ -134,6 +134,21 @@ def test_selections(tmp_path: Path, words: tuple[str, ...], expected: str) -> No
     assert hosts(tmp_path, *words) == expected
 
 
+def test_a_sample_has_the_same_urls_each_time(tmp_path: Path) -> None:
+    entries = [(f"http://{i % 7}.example.org/{i}", CrawlDatum(STATUS_DB_FETCHED)) for i in range(2000)]
+    write_db(tmp_path / "db", entries, parts=2)
+    found = []
+    for parts, fraction in ((2, "0.2"), (3, "0.2"), (1, "0.4")):
+        out = tmp_path / f"out{parts}"
+        job = context({"mapreduce.job.reduces": str(parts)})
+        run([str(tmp_path / "db"), "-dump", str(out), "-format", "csv", "-sample", fraction], job)
+        lines = [line for part in out.glob("part-r-0000?") for line in part.read_text().splitlines()[1:]]
+        found.append(set(lines))
+    assert found[0] == found[1] < found[2]
+    assert 300 < len(found[0]) < 500
+    assert 700 < len(found[2]) < 900
+
+
 def test_a_wrong_expression(tmp_path: Path) -> None:
     with pytest.raises(ExpressionError):
         dump(tmp_path, "-expr", "score >")

@@ -1,6 +1,6 @@
 """Which entries of a CrawlDb go through a job."""
 
-from minutch.crawldb.filtering import EntryFilter
+from minutch.crawldb.partitions import EntryFilter
 from minutch.job import Counters
 from minutch.plugin.urlrules import FILTERED, MALFORMED
 from minutch.records.crawldatum import CrawlDatum

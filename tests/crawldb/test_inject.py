@@ -33,6 +33,14 @@ def test_new_urls(tmp_path: Path) -> None:
     assert (counters[NEW], counters[MERGED], counters[DUPLICATES], counters[REJECTED]) == (2, 0, 0, 0)
 
 
+def test_of_repeated_seeds_the_last_line_counts(tmp_path: Path) -> None:
+    given = seeds(tmp_path, "http://a/\tnutch.score=1\nhttp://a/\tnutch.score=5\n")  # seeds.txt comes last
+    (given / "a.txt").write_text("http://a/\tnutch.score=9\nhttp://a/\tnutch.score=2\n", encoding="utf-8")
+    counters = inject(tmp_path / "db", given, context())
+    assert read_db(tmp_path / "db")["http://a/"].score == 5
+    assert (counters[NEW], counters[DUPLICATES]) == (1, 3)
+
+
 def test_the_time_of_injection_may_be_set(tmp_path: Path) -> None:
     inject(tmp_path / "db", seeds(tmp_path, "http://a/\n"), context({"injector.current.time": "42"}))
     assert read_db(tmp_path / "db")["http://a/"].fetch_time == 42
@@ -91,13 +99,12 @@ def test_filters_for_all_entries(tmp_path: Path) -> None:
     assert counters["entries rejected by filters"] == 1
 
 
-def test_of_entries_with_one_normalized_url_the_last_that_hadoop_hands_on_stays(tmp_path: Path) -> None:
-    """Hadoop's map task hands so few equal keys on in reverse, so the first of the part is the last."""
+def test_of_entries_with_one_normalized_url_the_last_one_stays(tmp_path: Path) -> None:
     entries = [(f"http://a/{x}", CrawlDatum(STATUS_DB_GONE, fetch_time=i)) for i, x in enumerate(("", "./", "b/../"))]
     write_db(tmp_path / "db", entries)
     job = context({"plugin.includes": "urlnormalizer-basic"})
     inject(tmp_path / "db", seeds(tmp_path, "http://b/\n"), job, filter_normalize_all=True)
-    assert read_db(tmp_path / "db")["http://a/"].fetch_time == 0
+    assert read_db(tmp_path / "db")["http://a/"].fetch_time == 2
 
 
 def test_gone_entries_may_be_purged(tmp_path: Path) -> None:

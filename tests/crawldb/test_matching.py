@@ -1,51 +1,48 @@
-"""Keys become numbers: by joins and by kernels alike."""
+"""Keys become numbers; rows of one key."""
 
 import numpy as np
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.crawldb import matching
-from minutch.crawldb.groups import first_of_key, has_ties, keep_latest, merge_sorted
-from minutch.crawldb.matching import by_score, first_of_each, has_repeats, last, latest, match, merged
+from minutch.crawldb.matching import (
+    by_score,
+    first_of_each,
+    has_repeats,
+    last,
+    last_of_key,
+    latest,
+    match,
+    merge_sorted,
+    merged,
+)
 
 keys = st.binary(max_size=20) | st.sampled_from([b"http://a/", b"http://a/b", b"http://a/bc", b""])
-BOTH = pytest.mark.parametrize("bulk", [10**9, 0], ids=["joins", "kernels"])
 
 
 def column(values: list[bytes]) -> pl.Series:
     return pl.Series("key", values, dtype=pl.Binary)
 
 
-@BOTH
 @settings(max_examples=100, deadline=None)
 @given(st.lists(keys, max_size=12), st.sets(keys, max_size=12))
-def test_match(bulk: int, some: list[bytes], known: set[bytes]) -> None:
+def test_match(some: list[bytes], known: set[bytes]) -> None:
     table = sorted(known)
     distinct = sorted(set(some))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "BULK_KEYS", bulk)
-        patch.setattr(matching, "kernels_loaded", lambda: False)
-        found = match(column(sorted(some)), column(table))
+    found = match(column(sorted(some)), column(table))
     assert found.group.tolist() == [distinct.index(key) for key in sorted(some)]
     assert found.at.tolist() == [table.index(key) if key in known else -1 for key in distinct]
     assert found.before.tolist() == [sum(other < key for other in table) for key in distinct]
 
 
-@BOTH
 @given(st.lists(keys, max_size=6))
-def test_repeats(bulk: int, some: list[bytes]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "BULK_KEYS", bulk)
-        patch.setattr(matching, "kernels_loaded", lambda: False)
-        assert has_repeats(column(sorted(some))) == (len(set(some)) < len(some))
+def test_repeats(some: list[bytes]) -> None:
+    assert has_repeats(column(sorted(some))) == (len(set(some)) < len(some))
 
 
-@BOTH
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=90), st.integers(0, 5))
-def test_lowest_scores_highest_first(bulk: int, links: list[tuple[int, int]], limit: int) -> None:
+def test_lowest_scores_highest_first(links: list[tuple[int, int]], limit: int) -> None:
     links.sort(key=lambda link: link[0])
     group = np.array([g for g, _ in links], np.int64)
     scores = np.array([s for _, s in links], np.float32)
@@ -53,10 +50,7 @@ def test_lowest_scores_highest_first(bulk: int, links: list[tuple[int, int]], li
     for number in sorted(set(group.tolist())):
         rows = sorted(np.flatnonzero(group == number).tolist(), key=lambda row: -scores[row])
         expected += rows[max(0, len(rows) - limit) :]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "BULK_KEYS", bulk)
-        patch.setattr(matching, "kernels_loaded", lambda: False)
-        assert by_score(np.arange(len(links)), group, scores, limit).tolist() == expected
+    assert by_score(np.arange(len(links)), group, scores, limit).tolist() == expected
 
 
 def test_latest_and_last_and_first() -> None:
@@ -78,12 +72,7 @@ def test_rows_go_into_a_table_in_their_places() -> None:
 
 
 def test_rows_of_one_key() -> None:
-    frame = pl.DataFrame({"key": column([b"a", b"a", b"b"]), "fetch_time": [1, 2, 3], "x": [7, 8, 9]})
-    assert first_of_key(frame)["x"].to_list() == [7, 9]
-    assert keep_latest(frame)["x"].to_list() == [8, 9]
+    frame = pl.DataFrame({"key": column([b"a", b"a", b"b"]), "x": [7, 8, 9]})
+    assert last_of_key(frame)["x"].to_list() == [8, 9]
     assert merge_sorted(frame[:1], frame[2:])["x"].to_list() == [7, 9]
     assert merge_sorted(frame.clear(), frame) is frame
-    assert not has_ties(frame, "fetch_time")
-    assert has_ties(frame)
-    assert has_ties(frame.with_columns(fetch_time=pl.lit(1)), "fetch_time")
-    assert not has_ties(frame.with_columns(fetch_time=pl.lit(1), x=pl.lit(1)), "fetch_time")

@@ -45,10 +45,17 @@ def test_metadata_is_merged_newer_over_older(tmp_path: Path) -> None:
     assert found.metadata == metadata(a="new", b="old", c="new", d="mid")
 
 
-def test_of_older_entries_the_first_that_hadoop_hands_on_counts(tmp_path: Path) -> None:
-    """Three maps of one entry each: the heap takes the smallest output first, then the last, as Nutch does."""
+def test_of_older_entries_the_first_counts(tmp_path: Path) -> None:
     entries = [fetched(9, a="newest"), fetched(5, b="5", c="a longer value"), fetched(7, b="7")]
-    assert merge(tmp_path, *entries).metadata == metadata(a="newest", b="7", c="a longer value")
+    assert merge(tmp_path, *entries).metadata == metadata(a="newest", b="5", c="a longer value")
+
+
+def test_of_equally_new_entries_the_first_stays(tmp_path: Path) -> None:
+    entries = [fetched(5, a=name) for name in ("first", "second", "third")]
+    for entry, score in zip(entries, (1.0, 9.0, 5.0), strict=True):
+        entry.score = score
+    found = merge(tmp_path, *entries)
+    assert (found.score, found.metadata) == (1.0, metadata(a="first"))
 
 
 def test_an_entry_from_before_1970_is_not_lost(tmp_path: Path) -> None:

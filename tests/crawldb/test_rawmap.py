@@ -74,7 +74,7 @@ def test_new_over_old(new: MapWritable, old: MapWritable, overlay: MapWritable) 
         expected.update(read(stored(old)))
         expected.update(read(stored(new)))
     expected.update(read(stored(overlay)))
-    found = rawmap.lay_over(stored(new), stored(old), stored(overlay))
+    found = rawmap.with_defaults(stored(new), stored(old), stored(overlay))
     assert read(found) == expected
     if new and old:
         assert found == stored(expected)

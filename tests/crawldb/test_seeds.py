@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.crawldb import seeds_reading
-from minutch.crawldb.seeds import parse_metadata
-from minutch.crawldb.seeds_reading import SeedText, read_seeds, seed_files, seeds_in
+from minutch.crawldb import seeds
+from minutch.crawldb.seeds import SeedText, parse_metadata, read_seeds, seed_files, seeds_in
 from minutch.errors import FormatError, StoreError
 from minutch.formats.writables import FloatWritable, Text
 
@@ -40,16 +39,23 @@ def test_lines(tmp_path: Path) -> None:
 _PARTS = ("http://a/", "#", "\t", " ", "\x00", "\x1f", "\x7f", "é", "😀", "a" * 13, "=", "\n", "\n", "\n# c\n")
 
 
+def by_line(text: str, number: int) -> list[tuple[int, str, str | None]]:
+    found = []
+    for at, line in enumerate(text.split("\n"), number):
+        url, tab, extra = line.partition("\t")
+        url = url.strip(seeds.BLANKS)
+        if url and url[0] != "#":
+            found.append((at, url, extra.strip(seeds.BLANKS) if tab else None))
+    return found
+
+
 @given(st.lists(st.one_of(st.sampled_from(_PARTS), st.text(max_size=9))).map("".join), st.integers(1, 1 << 40))
-def test_the_kernel_finds_the_same_seeds(text: str, number: int) -> None:
-    piece = SeedText(number, text.encode("utf-8", "replace"))
-    assert seeds_reading._find_in_bulk(piece).equals(seeds_reading._find_by_line(piece))
+def test_seeds_are_those_found_line_by_line(text: str, number: int) -> None:
+    data = text.encode("utf-8", "replace")
+    assert seeds_in(SeedText(number, data)).rows() == by_line(data.decode(), number)
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_damaged_characters_are_replaced_in_small_and_large_texts(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeds_reading, "BULK_BYTES", 0 if large else 1 << 40)
-    monkeypatch.setattr(seeds_reading, "kernels_loaded", lambda: False)
+def test_damaged_characters_are_replaced() -> None:
     found = seeds_in(SeedText(7, b"http://a/\xff\xfe \t\xe2\x82x\n#\n\xc3"))
     assert found.rows() == [(7, "http://a/\ufffd\ufffd", "\ufffdx"), (9, "\ufffd", None)]
 
@@ -71,7 +77,7 @@ def test_pieces_of_a_file_make_the_same_lines(
         path = written(folder, end.join(some))
         whole = lines(path)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(seeds_reading, "CHUNK_BYTES", size)
+            patch.setattr(seeds, "CHUNK_BYTES", size)
             assert lines(path) == whole
 
 

@@ -9,9 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.crawldb import matching
 from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, STATUS_UNKNOWN, AbstractFetchSchedule
-from minutch.crawldb.transitions import NO_FETCH_NO_OLD, NOT_ADDED, Rules, order_matters, update
+from minutch.crawldb.transitions import NO_FETCH_NO_OLD, NOT_ADDED, Rules, update
 from minutch.errors import FormatError
 from minutch.formats.javahash import float32
 from minutch.formats.writables import LongWritable, MapWritable, Text
@@ -184,23 +183,16 @@ def check(old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum
     assert sum(counters.values()) == len({url for url, _ in together})
 
 
+MANY_LINKS = [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5, 0.25, 0.5, *[0.125] * 40)]
+
+
 @settings(max_examples=300, deadline=None)
 @given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS]))
+@example([], MANY_LINKS, FEW_LINKS)
 def test_as_one_url_at_a_time(
     old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: Rules
 ) -> None:
     check(old, segment, given_rules)
-
-
-@settings(max_examples=100, deadline=None)
-@given(olds, segments)
-@example([], [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5, 0.25, 0.5, *[0.125] * 40)])
-def test_as_one_url_at_a_time_with_kernels(
-    old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]]
-) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "BULK_KEYS", 0)
-        check(old, segment, FEW_LINKS)
 
 
 # -- single cases --------------------------------------------------------------------------------------------------
@@ -286,21 +278,19 @@ def test_an_update_of_nothing_by_nothing() -> None:
     assert not counters
 
 
-@pytest.mark.parametrize(
-    ("segment", "matters"),
-    [
-        ([CrawlDatum(codes.STATUS_LINKED, 5, 0.5), CrawlDatum(codes.STATUS_LINKED, 5, 0.5)], False),
-        ([CrawlDatum(codes.STATUS_LINKED, 5, 0.5), CrawlDatum(codes.STATUS_LINKED, 6, 0.5)], True),
-        ([CrawlDatum(codes.STATUS_LINKED, 5, 0.5), CrawlDatum(codes.STATUS_LINKED, 6, 0.25)], False),
-        ([CrawlDatum(33, fetch_time=1), CrawlDatum(34, fetch_time=1)], True),
-        ([CrawlDatum(33, fetch_time=1), CrawlDatum(34, fetch_time=2)], False),
-        ([CrawlDatum(65, signature=b"a"), CrawlDatum(65, signature=b"b")], True),
-        ([CrawlDatum(65, signature=b"a", fetch_time=1), CrawlDatum(65, signature=b"a", fetch_time=2)], False),
-        ([], False),
-    ],
-)
-def test_when_the_order_of_rows_matters(segment: list[CrawlDatum], matters: bool) -> None:
-    assert order_matters(pack(rows.to_frame([("http://a/", datum) for datum in segment]))) is matters
+def test_of_equally_late_fetches_the_first_counts() -> None:
+    fetches = [CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, score, NOW, signature=b"s") for score in (3.0, 1.0, 2.0)]
+    assert one(None, *fetches).score == 3.0
+
+
+def test_of_links_with_the_same_score_the_first_brings_the_metadata() -> None:
+    links = [CrawlDatum(codes.STATUS_LINKED, 5, 0.5, metadata=metadata(x=name)) for name in ("b", "a", "c")]
+    assert one(None, *links).metadata == metadata(x="b")
+
+
+def test_the_last_signature_counts() -> None:
+    signatures_found = [CrawlDatum(codes.STATUS_SIGNATURE, signature=s) for s in (b"one", b"two")]
+    assert one(None, CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, 1.0, NOW), *signatures_found).signature == b"two"
 
 
 def test_a_failing_scoring_filter_costs_only_its_records(caplog: pytest.LogCaptureFixture) -> None:

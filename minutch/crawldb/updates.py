@@ -1,8 +1,10 @@
-"""What a segment says of each URL, with the entry that the CrawlDb has of it: an update taken apart.
+"""What a segment says of each URL, beside the entry that the CrawlDb has of it.
 
-Of several fetches the latest counts, of signatures and parse metadata the last; of the links only the
-db.update.max.inlinks with the *lowest* scores (which is what Nutch's priority queue keeps), highest first.
-Matched: org.apache.nutch.crawl.CrawlDbReducer.reduce, its first half; CrawlDatum.hasDbStatus, hasFetchStatus.
+Of several fetches the latest counts, of equally late ones the first; of signatures and parse metadata the last; of the
+links only the db.update.max.inlinks with the *lowest* scores (which is what Nutch's priority queue keeps), highest
+first, equal ones in the order of the input. The order of the input is that of the segments on the command line, of
+crawl_fetch before crawl_parse, of the names of files, of the records in them.
+Source: org.apache.nutch.crawl.CrawlDbReducer.reduce, its first half; CrawlDatum.hasDbStatus, hasFetchStatus.
 """
 
 from __future__ import annotations
@@ -15,13 +17,14 @@ from numpy.typing import NDArray
 
 from minutch.crawldb.matching import Ints, Mask, by_score, first_of_each, last, latest, match
 from minutch.records import crawldatum as status
+from minutch.tables.merge import sort_by_key
 from minutch.tables.packed import take, unpack
 
 Codes = NDArray[np.uint8]
 
 
-class Batch(NamedTuple):
-    """URLs that were fetched: one row each, row for row.
+class Fetched(NamedTuple):
+    """URLs that were fetched, one row each in every table and column.
 
     `new` is the fetch; `old` the entry before, null everywhere where there was none; `signature` comes from the parse
     or the fetch; `parsed` is metadata from the parse.
@@ -32,9 +35,9 @@ class Batch(NamedTuple):
     signature: pl.Series
     parsed: pl.Series
 
-    def filter(self, mask: pl.Series) -> Batch:
+    def filter(self, mask: pl.Series) -> Fetched:
         """The rows where `mask` is true."""
-        return Batch(
+        return Fetched(
             self.new.filter(mask), self.old.filter(mask), self.signature.filter(mask), self.parsed.filter(mask)
         )
 
@@ -50,7 +53,7 @@ class Batch(NamedTuple):
         return old["fetch_time"].fill_null(0), old["modified_time"].fill_null(0), self.new["fetch_time"]
 
 
-class News:
+class Updates:
     """What a segment (packed) says of each URL; `keys` are the CrawlDb's. See `matching` for the numbers."""
 
     def __init__(self, segment: pl.DataFrame, keys: pl.Series, max_inlinks: int) -> None:
@@ -69,12 +72,12 @@ class News:
         self.fetched[self.group[self.fetches]] = True
         self._codes = codes
 
-    def batch(self, urls: Ints, old: pl.DataFrame) -> Batch:
+    def fetched_pages(self, urls: Ints, old: pl.DataFrame) -> Fetched:
         """The fetched URLs with these numbers, whose entries before were `old`."""
         new = unpack(self.segment[self.row[urls]])
         signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
         signature = signature.zip_with(signature.is_not_null(), new["signature"])
-        return Batch(new, old, signature, self._last(status.STATUS_PARSE_META, "metadata", urls))
+        return Fetched(new, old, signature, self._last(status.STATUS_PARSE_META, "metadata", urls))
 
     def _last(self, kind: int, column: str, urls: Ints) -> pl.Series:
         """`column` of the last row of `kind` of each URL, null where there is none."""
@@ -96,14 +99,14 @@ def is_fetch(codes: Codes) -> Mask:
     return found
 
 
-def sort_out(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Entries and news by their status rather than by the file they come from, as in Nutch."""
+def split_by_status(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Entries and updates by their status rather than by the file they come from, as in Nutch."""
     entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
     if entries.all() and not strays.any():
         return old, segment
     return (
-        pl.concat([old.filter(entries), segment.filter(strays)]).sort("key", maintain_order=True),
-        pl.concat([old.filter(~entries), segment.filter(~strays)]).sort("key", maintain_order=True),
+        sort_by_key(pl.concat([old.filter(entries), segment.filter(strays)])),
+        sort_by_key(pl.concat([old.filter(~entries), segment.filter(~strays)])),
     )
 
 
@@ -114,10 +117,10 @@ def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
     return pl.Series(mask)
 
 
-def inlinked(news: News, urls: Ints) -> pl.DataFrame:
+def inlinked(updates: Updates, urls: Ints) -> pl.DataFrame:
     """The links (packed) that are kept, highest score first, with the row of the result that each belongs to."""
-    row_of = np.full(len(news.at), -1)
+    row_of = np.full(len(updates.at), -1)
     row_of[urls] = np.arange(len(urls))
-    rows = row_of[news.group[news.links]]
-    links = news.links if rows.min(initial=0) >= 0 else news.links[rows >= 0]
-    return news.segment[links].with_columns(row=pl.Series(rows[rows >= 0], dtype=pl.UInt32))
+    rows = row_of[updates.group[updates.links]]
+    links = updates.links if rows.min(initial=0) >= 0 else updates.links[rows >= 0]
+    return updates.segment[links].with_columns(row=pl.Series(rows[rows >= 0], dtype=pl.UInt32))

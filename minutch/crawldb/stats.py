@@ -4,10 +4,11 @@ The order of the lines is that of Nutch's keys: interval, fetch time, retries, s
 minutes; with `-sort` each status is followed by its hosts. An entry whose URL has an empty host counts as a second line
 of its status there (Nutch splits the key at blanks).
 
-Sums of scores are 32-bit in Nutch, so they depend on the order of the values; so do the quantiles. For a CrawlDb of up
-to `FOLLOWED` entries the order is followed, and the lines are Nutch's to the last digit; for a larger one, the average
-is that of 64-bit sums and the quantiles are exact.
-Matched: org.apache.nutch.crawl.CrawlDbReader (CrawlDbStatMapper, CrawlDbStatReducer, processStatJob), TimingUtil.
+Quantiles of scores are values of the sorted scores themselves: quantile q of n scores is the one with the index
+floor(q * n), counted from 0. Nutch keeps a t-digest (MergingDigest), which comes to the same as long as it holds each
+score by itself, and to a value near it where it has merged scores; which ones depends on their order. The average is
+that of the sum rounded to 32 bits; Nutch adds up 32-bit floats, in an order that its sort leaves open.
+Source: org.apache.nutch.crawl.CrawlDbReader (CrawlDbStatMapper, CrawlDbStatReducer, processStatJob), TimingUtil.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from minutch.conf import Configuration
-from minutch.crawldb.quantiles import digest_of, quantiles
-from minutch.crawldb.statorder import Values, value_order
-from minutch.formats.javahash import date_to_string, double_to_string
+from minutch.formats.javahash import date_to_string, double_to_string, float32
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.tables.frame import decode_keys
 from minutch.urls.columns import host_column
+
+Floats = NDArray[np.float32]
 
 log = logging.getLogger(__name__)
 
 QUANTILES_PROPERTY: Final = "db.stats.score.quantiles"
 QUANTILES: Final = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
-FOLLOWED: Final = 5000
 _FLOAT_MIN: Final = 1.401298464324817e-45  # where Nutch starts to look for the largest score
 _MINUTE: Final = 60_000
 
 
 class Statistics:
-    """Counts over the entries of a CrawlDb, added part by part, table by table."""
+    """Counts over the entries of a CrawlDb, added table by table."""
 
     def __init__(self, *, hosts: bool = False) -> None:
         self.total = 0
@@ -49,13 +50,7 @@ class Statistics:
         self._by_host: Counter[tuple[int, str]] = Counter()
         self._times = Range()
         self._intervals = Range()
-        self._parts: list[list[Values]] = []
-        self._sizes: list[int] = []
-
-    def begin_part(self, size: int) -> None:
-        """What is added from now on is of another part file, of `size` bytes."""
-        self._parts.append([])
-        self._sizes.append(size)
+        self._scores: list[Floats] = []
 
     def add(self, frame: pl.DataFrame) -> None:
         """Count the entries of a table."""
@@ -65,15 +60,11 @@ class Statistics:
         times = frame["fetch_time"]
         self._times.add(times // _MINUTE + ((times < 0) & (times % _MINUTE != 0)).cast(pl.Int64))
         self._intervals.add(frame["fetch_interval"].cast(pl.Int64))
-        hosts = _hosts(frame["key"]) if self._hosts else None
-        if hosts is not None:
-            pairs = pl.DataFrame({"status": frame["status"], "host": hosts}).drop_nulls()
-            self._by_host.update(
-                {(code, host): n for code, host, n in pairs.group_by("status", "host").len().iter_rows()}
-            )
-        if self.total > FOLLOWED:
-            hosts = None
-        self._parts[-1].append(Values(frame["status"], frame["retries"], frame["score"].to_numpy(), hosts))
+        self._scores.append(frame["score"].to_numpy())
+        if self._hosts:
+            pairs = pl.DataFrame({"status": frame["status"], "host": _hosts(frame["key"])}).drop_nulls()
+            counts = pairs.group_by("status", "host").len()
+            self._by_host.update({(code, host): n for code, host, n in counts.iter_rows()})
 
     def lines(self, conf: Configuration) -> Iterator[str]:
         """The table, line by line."""
@@ -92,29 +83,20 @@ class Statistics:
         yield from self._status_lines()
 
     def _score_lines(self, conf: Configuration) -> Iterator[str]:
-        parts = [Values.concat(part) for part in self._parts]
-        scores = np.concatenate([part.scores for part in parts])
-        valid = scores[~np.isnan(scores)]
+        scores = np.sort(np.concatenate(self._scores) + np.float32(0))  # makes all zeros positive
+        valid = scores[: len(scores) - np.isnan(scores).sum()]
         if len(valid) < len(scores):
             yield f"score == NaN:\t{len(scores) - len(valid)}"
         if not len(valid):
             return
+        with np.errstate(invalid="ignore"):  # infinities of both signs
+            total = float32(float(valid.sum(dtype=np.float64)))
         wanted = _wanted_quantiles(conf)
-        if self.total <= FOLLOWED:
-            order = value_order(parts, self._sizes, max(1, conf.get_int("mapreduce.job.reduces", 1)))
-            score_sum = np.float32(0)
-            for part in order.sums:
-                score_sum += np.add.accumulate(part, dtype=np.float32)[-1]
-            digest = digest_of(part.tolist() for part in order.digests)
-            found = [digest.quantile(q) for q in wanted]
-        else:
-            score_sum = np.float32(valid.sum(dtype=np.float64))
-            found = quantiles(valid, wanted)
-        for q, value in zip(wanted, found, strict=True):
+        for q, value in zip(wanted, quantiles(valid, wanted), strict=True):
             yield f"score quantile {double_to_string(q)}:\t{double_to_string(value)}"
-        yield f"min score:\t{double_to_string(float(valid.min()))}"
-        yield f"avg score:\t{double_to_string(float(score_sum) / self.total)}"
-        yield f"max score:\t{double_to_string(max(float(valid.max()), _FLOAT_MIN))}"
+        yield f"min score:\t{double_to_string(float(valid[0]))}"
+        yield f"avg score:\t{double_to_string(total / self.total)}"
+        yield f"max score:\t{double_to_string(max(float(valid[-1]), _FLOAT_MIN))}"
 
     def _status_lines(self) -> Iterator[str]:
         for code in sorted(self._statuses, key=str):
@@ -145,6 +127,12 @@ def _hosts(keys: pl.Series) -> pl.Series:
     if hosts.null_count():
         log.error("%d entries whose keys are no URLs have no host", hosts.null_count())
     return hosts
+
+
+def quantiles(ordered: Floats, wanted: Sequence[float]) -> list[float]:
+    """The quantiles `wanted` (0 to 1) of scores that ascend."""
+    last = len(ordered) - 1
+    return [float(ordered[min(int(q * len(ordered)), last)]) for q in wanted]
 
 
 def _wanted_quantiles(conf: Configuration) -> Sequence[float]:

@@ -1,0 +1,101 @@
+"""Where Nutch leaves open which of several equals wins, and what may differ for that reason: each tie is named once.
+
+Nutch's results then depend on the order in which Hadoop's sort hands on equal keys. minutch goes by the order of the
+input. Tests compare everything exactly but for these:
+
+    repeated seeds        inject keeps the last line of a URL                     `in_any_order`
+    equally new entries   mergedb keeps the first, and fills metadata in order    `in_any_order`
+    undecided pages       dedup: pages equal to one another, worse than the best  `undecided`
+    equal scores          readdb -topN: their order, and which are cut off        `same_top`
+    sums of scores        readdb -stats: 32-bit sums, rounded after each addition `same_sum`
+    quantiles of scores   readdb -stats: a t-digest merges scores as they come    `quantile_range`
+
+A tie is proven, not assumed: the functions find it in the input, by the deciding fields, or by minutch's own results
+for another order of the same input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from minutch.crawldb.duplicates import decoded_length
+from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED, CrawlDatum
+
+Records = Mapping[str, str]  # URL -> record in hex
+
+SUM_TOLERANCE = 2e-6
+"""Relative. Nutch's own averages of one CrawlDb of 233 entries, in 1 and 2 parts, lie up to 7e-7 apart."""
+_COMPRESSION = 100  # of Nutch's digests
+_ROUNDS = 2  # a digest per map task, and one of these
+
+
+def in_any_order(results: Iterable[Records]) -> dict[str, set[str]]:
+    """URL -> the records that it got when the same input came in different orders.
+
+    Where nothing is tied there is one record, whatever the order.
+    """
+    found: dict[str, set[str]] = {}
+    for records in results:
+        for url, record in records.items():
+            found.setdefault(url, set()).add(record)
+    return found
+
+
+def undecided(entries: Mapping[str, CrawlDatum], order: Sequence[str]) -> set[str]:
+    """The pages of a CrawlDb that equal another of their signature by all numeric criteria, and have a better one.
+
+    Nutch marks them as duplicates if the better page comes before them or becomes the page to compare with after them,
+    but not where another equal page was compared with that one in their place. minutch always marks them.
+    """
+    signs = {"score": 1, "fetchTime": 1, "urlLength": -1}
+    groups: dict[bytes, list[tuple[tuple[float, ...], str]]] = {}
+    for url, entry in entries.items():
+        if entry.status in (STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED) and entry.signature is not None:
+            fields = {"score": entry.score, "fetchTime": entry.fetch_time, "urlLength": decoded_length(url)}
+            rank = tuple(signs[name] * fields[name] for name in order if name in signs)
+            groups.setdefault(entry.signature, []).append((rank, url))
+    found = set()
+    for pages in groups.values():
+        ranks = Counter(rank for rank, _ in pages)
+        found |= {url for rank, url in pages if ranks[rank] > 1 and rank < max(ranks)}
+    return found
+
+
+def same_top(ours: Sequence[str], nutch: Sequence[str], entries: Mapping[str, str]) -> bool:
+    """Whether two lists of `score TAB URL` agree but for the order of equal scores, and which of the last are cut off.
+
+    `entries` is URL -> score as printed, of the whole CrawlDb.
+    """
+
+    def blocks(lines: Sequence[str]) -> list[tuple[str, set[str]]]:
+        pairs = [line.split("\t", 1) for line in lines]
+        return [(score, {url for _, url in block}) for score, block in groupby(pairs, key=lambda pair: pair[0])]
+
+    mine, theirs = blocks(ours), blocks(nutch)
+    if len(ours) != len(nutch) or mine[:-1] != theirs[:-1]:
+        return False
+    if not mine:
+        return True
+    (score, urls), (other_score, others) = mine[-1], theirs[-1]
+    return score == other_score and len(urls) == len(others) and {entries[url] for url in urls | others} == {score}
+
+
+def same_sum(ours: float, nutch: float) -> bool:
+    """Whether two sums of 32-bit scores, or their averages, agree but for rounding."""
+    return math.isclose(ours, nutch, rel_tol=SUM_TOLERANCE)
+
+
+def quantile_range(scores: Sequence[float], q: float) -> tuple[float, float]:
+    """The lowest and highest value that a digest of `scores` (ascending) may give for quantile `q`.
+
+    A centroid at q has at most the fraction q * (1 - q) / normalizer of the scores (MergingDigest, scale function K_2),
+    and a quantile lies between the means of two neighbours.
+    """
+    count = len(scores)
+    normalizer = _COMPRESSION / (4 * math.log(count / _COMPRESSION) + 24)
+    reach = _ROUNDS * count * q * (1 - q) / normalizer + 1
+    low, high = math.floor(q * count - reach), math.ceil(q * count + reach)
+    return scores[max(0, low)], scores[min(count - 1, high)]
