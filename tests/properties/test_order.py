@@ -1,0 +1,195 @@
+"""The output of a job on a CrawlDb depends on its input and configuration alone.
+
+Databases here are full of equals: few URLs, scores, times and signatures. Each job runs on one core with plenty of
+memory, then with other numbers of cores, budgets of memory, sizes of spans and batches, and other numbers of parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minutch.crawldb import dedup, inject, mergedb, readdb, seeds, updatedb
+from minutch.crawldb.store import CrawlDb
+from minutch.formats.sequencefile import SequenceFileReader
+from minutch.job import JobContext
+from minutch.records import crawldatum as codes
+from minutch.records.crawldatum import CrawlDatum
+from minutch.tables import rows, shuffle
+from minutch.tables.crawldata import CrawlDataWriter
+from minutch.tables.merge import sort_by_key
+from minutch.tables.spans import SpannedFile
+from tests.support.crawldbs import NOW, context, metadata, printed, write_db
+
+Lines = list[str]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What must not matter."""
+
+    cores: int = 1
+    memory: str = "1g"
+    small: bool = False  # spans and batches
+    parts: int = 1
+
+
+ONE = Machine()
+machines = st.builds(
+    Machine, st.integers(1, 4), st.sampled_from(["100", "20k", "1g"]), st.booleans(), st.integers(1, 3)
+)
+randoms = st.integers(0, 1 << 30).map(Random)
+
+# -- random input --------------------------------------------------------------------------------------------------
+
+URLS = [f"http{s}://host{h}.example.org/{p}" for s in ("", "s") for h in range(4) for p in ("", "a", "b/c", "é", "%41")]
+URLS += [f"http://many.example.org/{i}" for i in range(60)]
+DB = [codes.STATUS_DB_UNFETCHED, codes.STATUS_DB_FETCHED, codes.STATUS_DB_NOTMODIFIED, codes.STATUS_DB_GONE]
+FETCHES = [codes.STATUS_FETCH_SUCCESS, codes.STATUS_FETCH_GONE, codes.STATUS_FETCH_RETRY, codes.STATUS_FETCH_REDIR_TEMP]
+PARSES = [codes.STATUS_LINKED, codes.STATUS_LINKED, codes.STATUS_SIGNATURE, codes.STATUS_PARSE_META]
+
+
+def datum(random: Random, statuses: list[int]) -> CrawlDatum:
+    """An entry that equals others in all that decides, and in little else."""
+    return CrawlDatum(
+        random.choice(statuses),
+        random.choice((60, 86400)),
+        random.choice((0.0, 0.1, 0.7)),
+        NOW - random.choice((0, 86_400_000)),
+        signature=random.choice((None, b"one", b"two")),
+        metadata=metadata(**{key: str(random.randrange(9)) for key in random.sample("xyz", random.randrange(3))}),
+    )
+
+
+def entries(random: Random, statuses: list[int], count: int) -> list[tuple[str, CrawlDatum]]:
+    """Entries of URLs that may repeat."""
+    return [(random.choice(URLS), datum(random, statuses)) for _ in range(count)]
+
+
+def crawldb(random: Random, path: Path, parts: int) -> str:
+    return str(write_db(path, dict(entries(random, DB, 90)).items(), parts=parts).path)
+
+
+def segment(random: Random, path: Path) -> str:
+    for name, statuses in (("crawl_fetch", FETCHES), ("crawl_parse", PARSES)):
+        for part in range(2):
+            with CrawlDataWriter(path / name / f"part-r-{part:05d}") as writer:
+                writer.write(sort_by_key(rows.to_frame(entries(random, statuses, 60))))
+    return str(path)
+
+
+def seed_folder(random: Random, path: Path) -> str:
+    path.mkdir()
+    for name in ("b.txt", "a.txt"):
+        urls = random.choices(URLS, k=90)
+        lines = [f"{url}\tnutch.score={random.randrange(9)}\tline={i}\n" for i, url in enumerate(urls)]
+        (path / name).write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+# -- the jobs: each makes its input in a folder, runs, and returns its output as lines ------------------------------
+
+Job = Callable[[Random, Path, int, JobContext], Lines]
+
+
+def records(db: str | Path) -> Lines:
+    """Key and record of each entry of a CrawlDb, by key."""
+    found = []
+    for part in CrawlDb(Path(db)).require_parts():
+        with SequenceFileReader(part / "data") as reader:
+            found += [f"{key.hex()} {value.hex()}" for key, value in reader]
+    return sorted(found)
+
+
+def run_inject(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    db, given = crawldb(random, folder / "db", parts), seed_folder(random, folder / "seeds")
+    assert inject.run([db, given, "-update"], job) == 0
+    return records(db)
+
+
+def run_updatedb(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    db = crawldb(random, folder / "db", parts)
+    given = [segment(random, folder / name) for name in ("2", "1")]
+    assert updatedb.run([db, *given], job) == 0
+    return records(db)
+
+
+def run_dedup(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    db = crawldb(random, folder / "db", parts)
+    order = ["score", "fetchTime", "urlLength", *random.choice((["httpsOverHttp"], []))]
+    random.shuffle(order)
+    group = random.choice(("none", "host", "domain"))
+    assert dedup.run([db, "-group", group, "-compareOrder", ",".join(order)], job) == 0
+    return records(db)
+
+
+def run_mergedb(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    dbs = [crawldb(random, folder / name, parts) for name in ("2", "1", "3")]
+    assert mergedb.run([str(folder / "out"), *dbs], job) == 0
+    return records(folder / "out")
+
+
+def run_stats(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    assert readdb.run([crawldb(random, folder / "db", parts), "-stats", "-sort"], job) == 0
+    return printed(job).splitlines()[1:]
+
+
+def run_dump(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    db = crawldb(random, folder / "db", parts)
+    assert readdb.run([db, "-dump", str(folder / "out"), "-format", "json", "-sample", "0.5"], job) == 0
+    return sorted(line for part in (folder / "out").glob("part-*") for line in part.read_text().splitlines())
+
+
+def run_top(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    db = crawldb(random, folder / "db", parts)
+    assert readdb.run([db, "-topN", str(random.randrange(90)), str(folder / "out")], job) == 0
+    return (folder / "out/part-r-00000").read_text().splitlines()
+
+
+JOBS: list[Job] = [run_inject, run_updatedb, run_dedup, run_mergedb, run_stats, run_dump, run_top]
+
+# -- the property --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def on(machine: Machine) -> Iterator[None]:
+    """As if the process ran on such a machine."""
+    opened = SpannedFile.__init__
+
+    def in_small_spans(self: SpannedFile, path: Path, *, span_size: int = 0) -> None:
+        opened(self, path, span_size=100)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda _: set(range(machine.cores)), raising=False)
+        if machine.small:
+            patch.setattr(SpannedFile, "__init__", in_small_spans)
+            patch.setattr(shuffle, "RUN_ROWS", 7)
+            patch.setattr(seeds, "CHUNK_BYTES", 200)
+        yield
+
+
+def output(job: Job, seed: Random, machine: Machine) -> Lines:
+    """What the job makes of the input that `seed` stands for."""
+    random = Random()
+    random.setstate(seed.getstate())
+    job_context = context({"minutch.engine.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts)})
+    with TemporaryDirectory() as folder, on(machine):
+        return job(random, Path(folder), machine.parts, job_context)
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__.removeprefix("run_"))
+@settings(max_examples=8, deadline=None)
+@given(randoms, machines)
+def test_the_output_depends_on_the_input_alone(job: Job, random: Random, machine: Machine) -> None:
+    expected = output(job, random, ONE)
+    assert expected or job is run_top
+    assert output(job, random, machine) == expected
