@@ -1,15 +1,15 @@
 """Schedules that learn how often a page changes: shorter intervals after a change, longer ones without.
 
-    interval × (1 - dec_rate)   the page had changed          bounded by min_interval and max_interval,
-    interval × (1 + inc_rate)   it had not                    or by the host's own bounds
+    interval × (1 - dec_rate)   if the page changed           bounded by min_interval and max_interval,
+    interval × (1 + inc_rate)   if it did not                 or by the host's own bounds
     sync_delta                  the next fetch moves towards the time of the last change
 
-A page whose metadata holds `fixedInterval` keeps that interval. Bounds of hosts and rates of MIME types come from rule
+A page with `fixedInterval` in its metadata keeps that interval. Bounds of hosts and rates of MIME types come from rule
 files (`adaptiverules`).
 
 Arithmetic is Java's, in 32-bit floats and long integers, quirks included: the fraction of the interval by which
 sync_delta would move a page that has been unchanged for longer than the maximum interval is an integer division, so 0.
-Matched: org.apache.nutch.crawl.AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule.
+Source: org.apache.nutch.crawl.AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
                                             the general bound
     adaptive-mimetypes.txt                  type, inc_rate, dec_rate between tabs
 
-Wrong lines are reported with file and number and left out.
-Matched: org.apache.nutch.crawl.AdaptiveFetchSchedule.setHostSpecificIntervals, MimeAdaptiveFetchSchedule.readMimeFile.
+Invalid lines are reported with file and line number, and ignored.
+Source: org.apache.nutch.crawl.AdaptiveFetchSchedule.setHostSpecificIntervals, MimeAdaptiveFetchSchedule.readMimeFile.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Bounds = tuple[float, float]
 
 
 def read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str, Bounds]:
-    """host -> (shortest, longest interval in s). Wrong lines are reported and left out, as in Nutch."""
+    """host -> (shortest, longest interval in s). Invalid lines are reported and ignored, as in Nutch."""
     bounds: dict[str, Bounds] = {}
     for number, line in _lines(conf, HOST_FILE):
         try:
@@ -38,7 +38,7 @@ def read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str
 
 
 def _parse_bounds(line: str, least: float, most: float) -> tuple[str, float, float]:
-    """A line of the host file. Raises ValueError, saying what is wrong with it."""
+    """Parse a line of the host file. Raises ValueError with the reason."""
     parts = line.split()
     if len(parts) != 3:
         raise ValueError("expected a host, a shortest and a longest interval")
@@ -82,7 +82,7 @@ def read_mime_rates(conf: Configuration, name: str) -> dict[str, tuple[float, fl
 
 
 def _lines(conf: Configuration, name: str) -> list[tuple[int, str]]:
-    """The numbered lines of a rule file without blank ones and comments; none if the file is missing."""
+    """The lines of a rule file with their numbers, without blank lines and comments; none if the file is missing."""
     try:
         text = conf.read_resource(name)
     except ConfigError as exc:

@@ -1,8 +1,8 @@
-"""dedup: mark pages with the same content as db_duplicate, all but one of each kind.
+"""dedup: of pages with the same content, mark all but the best as db_duplicate.
 
-Pages that were fetched (db_fetched, db_notmodified) are grouped by signature, with `-group host` or `domain` within
-each host or domain. Which of a group are duplicates is decided in `duplicates`. Of a key that stands twice in the
-CrawlDb the last entry counts.
+Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`, within each host
+or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb has two entries of one URL, the last
+one counts.
 Source: org.apache.nutch.crawl.DeduplicationJob.
 """
 
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 MARKED: Final = "documents marked as duplicates"
 _KEYS: Final = pl.Schema({"key": pl.Binary()})
 _PAGES: Final = pl.Schema({"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()})
-"""What the decision is made by; the key is that of the group."""
+"""The group as key, and what `duplicates` compares."""
 _WANTED: Final = (
     pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED]) & pl.col("signature").is_not_null()
 )
@@ -96,7 +96,7 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
 
 
 def _find(db: CrawlDb, conf: Configuration, group: Group | None, order: Sequence[str]) -> Iterator[pl.Series]:
-    """The keys of the duplicates, in several columns."""
+    """The keys of the duplicates, in several columns. Groups that exceed the memory budget are sorted on disk."""
     parts, budget = number_of_parts(conf), memory_budget(conf) // 4
     with Shuffle(parts, _PAGES, budget=budget, spill=db.path) as spilled:
         held, size = [empty(_PAGES)], 0
@@ -132,7 +132,7 @@ def _candidates(db: CrawlDb, group: Group | None) -> Iterator[pl.DataFrame]:
 
 
 def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[Patched, Counters]:
-    """The entries (packed), those with the keys in `found` as duplicates; both sorted by key."""
+    """Mark the entries (packed) whose keys are in `found` as duplicates; both are sorted by key."""
     frame = last_of_key(frame)
     at = match(found["key"], frame["key"]).at
     at = at[at >= 0]

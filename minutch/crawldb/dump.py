@@ -45,7 +45,7 @@ _MIXER: Final = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2**64 divided by the golden 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which entries are written: those that all given conditions let through."""
+    """Which entries are written: those that meet all given conditions."""
 
     regex: str | None = None
     retry: int | None = None
@@ -54,7 +54,7 @@ class Selection:
     sample: float | None = None
 
     def compiled(self) -> Callable[[pl.DataFrame], pl.DataFrame]:
-        """The selection as a function of tables. Raises UsageError, ExpressionError for what can't be understood."""
+        """The selection as a function of tables. Raises UsageError, ExpressionError for invalid conditions."""
         steps: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
         if self.sample is not None and self.sample < 1:
             steps.append(_sampling(self.sample))

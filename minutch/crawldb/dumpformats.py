@@ -5,9 +5,9 @@
     json      one object per line, keys in Nutch's order, non-ASCII characters escaped
     crawldb   MapFiles, as in `current`
 
-The text of a column is made once per distinct value where values repeat. Unlike Nutch's, the URL in the first column
-of CSV is the URL alone: Nutch appends what a longer URL before it left in its buffer.
-Matched: org.apache.nutch.crawl.CrawlDbReader (CrawlDatumCsvOutputFormat, CrawlDatumJsonOutputFormat), CrawlDatum.
+Values that repeat are formatted once. Unlike Nutch, the first column of CSV holds the URL alone: Nutch appends what a
+longer URL before it left in its buffer.
+Source: org.apache.nutch.crawl.CrawlDbReader (CrawlDatumCsvOutputFormat, CrawlDatumJsonOutputFormat), CrawlDatum.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Writer(Protocol):
 
 
 class _TextWriter(AbstractContextManager["_TextWriter"]):
-    """A text file with its checksums; `begin` and `end` make what stands before and after the URL of each entry."""
+    """A text file with its checksums; `before` precedes the URL of each entry, `after` makes what follows it."""
 
     def __init__(
         self, path: Path, header: str, before: bytes, after: Callable[[pl.DataFrame], pl.Series], escape: bool = False
@@ -156,7 +156,7 @@ def _texts(frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], sepa
 
 
 def _bits(scores: pl.Series) -> pl.Series:
-    """Floats as integers, which join even where a float is no number."""
+    """Floats as integers, which also join where a float is NaN."""
     return pl.Series(scores.to_numpy().view(np.int32))
 
 
@@ -164,12 +164,8 @@ def _float_text(bits: int) -> str:
     return float_to_string(float(np.int32(bits).view(np.float32)))
 
 
-def _whole_float_text(number: int) -> str:
-    return float_to_string(float(np.float32(number)))
-
-
 def _mapped(column: pl.Series, text: Callable[[Any], str]) -> pl.Series:
-    """`text` of each value, made once per distinct one; null stays null."""
+    """`text` of each value, called once per distinct value; null stays null."""
     distinct = column.unique().drop_nulls()
     table = pl.DataFrame({"value": distinct, "text": pl.Series([text(value) for value in distinct], dtype=pl.String)})
     return column.to_frame("value").join(table, on="value", how="left", maintain_order="left")["text"]

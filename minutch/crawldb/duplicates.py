@@ -32,7 +32,7 @@ REQUIRED: Final = (SCORE, FETCH_TIME, URL_LENGTH)
 DEFAULT_ORDER: Final = ",".join(REQUIRED)
 
 _NUMERIC: Final = {SCORE: "score", FETCH_TIME: "fetch_time", URL_LENGTH: "shortness"}
-"""Criterion -> column whose higher number stays."""
+"""Criterion -> column; the page with the higher number stays."""
 
 
 def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
@@ -55,12 +55,15 @@ def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
 
 
 def may_repeat(groups: pl.Series) -> pl.Series:
-    """The mask of the rows whose group, or another with the same hash, has more rows: numbers compare faster."""
+    """The mask of the rows whose group has several rows, or shares its hash with another group.
+
+    A cheap first cut: numbers compare faster than strings.
+    """
     return groups.hash().is_duplicated()
 
 
 def _one_by_one(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """The URLs of the duplicates; the rows of a group lie together, in the order of comparison."""
+    """The URLs of the duplicates. `pages` is sorted by group, each group in the order of comparison."""
     found: list[bytes] = []
     kept: tuple[Any, ...] | None = None
     for page in pages.select("key", "url", *_NUMERIC.values()).iter_rows():
@@ -75,7 +78,7 @@ def _one_by_one(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
 
 
 def _compare(kept: tuple[Any, ...], new: tuple[Any, ...], order: Sequence[str]) -> int:
-    """Above 0 if `new` is the one to stay, below if `kept` is, 0 if nothing decides."""
+    """Positive if `new` stays, negative if `kept` stays, 0 if no criterion decides."""
     for name in order:
         if name == HTTPS:
             verdict = _is_https_of(new[1], kept[1]) - _is_https_of(kept[1], new[1])
@@ -110,7 +113,7 @@ def _url_lengths(keys: pl.Series) -> pl.Series:
 
 
 def decoded_length(url: str) -> int:
-    """The length in UTF-16 units of what java.net.URLDecoder makes of `url`; of itself, if an escape is damaged."""
+    """The length in UTF-16 units of `url` as java.net.URLDecoder decodes it; undecoded, if an escape is invalid."""
     with suppress(ValueError):
         url = _decode(url)
     return len(url.encode("utf-16-le", "surrogatepass")) // 2
@@ -131,7 +134,7 @@ def _decode(url: str) -> str:
 
 
 def _escape(digits: str) -> int:
-    """The byte of an escape's two characters, read as Integer.parseInt does (which takes a sign)."""
+    """The byte of an escape, from its two characters, as Integer.parseInt reads them (it accepts a sign)."""
     if len(digits) < 2 or "_" in digits or digits.strip() != digits:
         raise ValueError(digits)
     value = int(digits, 16)

@@ -6,8 +6,8 @@
     yes              yes            the entry as it was; with -update also the seed's metadata, and its score and
                                     interval if they are not the defaults; with -overwrite the new one
 
-Of a URL that is in the seeds more than once the last line counts (files by name, lines as they stand); of a key that
-stands twice in the CrawlDb, the last entry. Every seed leaves through one counter.
+Of a URL that is in the seeds more than once the last line counts (files by name, lines in their order). Where a
+CrawlDb has two entries of one URL, the last one counts. Every seed leaves through one counter.
 Source: org.apache.nutch.crawl.Injector.
 """
 
@@ -24,7 +24,7 @@ import polars as pl
 from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
 from minutch.crawldb import scoring
-from minutch.crawldb.matching import last, last_of_key, match, merged
+from minutch.crawldb.matching import last, last_of_key, match, put_rows
 from minutch.crawldb.partitions import PURGE_GONE_PROPERTY, PURGED_GONE, Entries, EntryFilter, number_of_parts, rewrite
 from minutch.crawldb.seeds import Defaults, SeedText, new_entries, seed_files, seed_texts, seeds_in
 from minutch.crawldb.store import CrawlDb
@@ -43,7 +43,7 @@ REJECTED: Final = "seeds rejected"
 DUPLICATES: Final = "seeds given more than once"
 MERGED: Final = "seeds already in the CrawlDb"
 NEW: Final = "seeds new"
-_REPORTED: Final = 10  # rejected lines of a file that are named at once
+_REPORTED: Final = 10  # rejected lines of a file that are named in the log
 PURGED_BY_FILTER: Final = "entries rejected by filters"
 
 FLAGS: Final = tuple(map(Flag, ("-overwrite", "-update", "-noFilter", "-noNormalize", "-filterNormalizeAll")))
@@ -129,7 +129,7 @@ def inject(
             db,
             conf,
             lambda part: [*old.streams(part), seeds.sorted(part)],
-            lambda frames: merge(frames[0], frames[1], defaults, overwrite=overwrite, update=update),
+            lambda frames: add_seeds(frames[0], frames[1], defaults, overwrite=overwrite, update=update),
             progress,
         )
     _summarize(counters, written, seeds.rows, old.counters)
@@ -138,7 +138,7 @@ def inject(
 
 
 class _InjectEntryFilter(EntryFilter):
-    """The entries of the CrawlDb pass as they are, save those that are purged or, if asked for, rejected by rules."""
+    """Passes the entries of the CrawlDb, but for gone ones (db.update.purge.404) and those that `rules` reject."""
 
     def __init__(self, conf: Configuration, rules: UrlRules | None) -> None:
         super().__init__(conf.with_values({"db.update.purge.orphans": "false"}))
@@ -155,7 +155,7 @@ class _Injected(NamedTuple):
 
 
 def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -> Iterator[pl.DataFrame]:
-    """The seeds of a file as new entries, counted where they are rejected, of which the first ones are named."""
+    """The seeds of a file as new entries. Rejected lines are counted, and the first of them named in the log."""
 
     def injected(text: SeedText) -> _Injected:
         lines, counted = seeds_in(text), Counters()
@@ -180,10 +180,10 @@ def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -
         log.warning("%s: and %d more rejected", path, count - _REPORTED)
 
 
-def merge(
+def add_seeds(
     old: pl.DataFrame, seeds: pl.DataFrame, defaults: Defaults, *, overwrite: bool, update: bool
 ) -> tuple[pl.DataFrame, Counters]:
-    """The CrawlDb with the seeds in it; tables sorted by key (Injector.InjectReducer)."""
+    """The entries with the seeds added; tables are sorted by key (Injector.InjectReducer)."""
     old, counters = last_of_key(old), Counters()
     found = match(seeds["key"], old["key"])
     rows = last(np.arange(len(seeds)), found.group)
@@ -197,14 +197,14 @@ def merge(
     counters.add(MERGED, int(known.sum()))
     counters.add(NEW, int((~known).sum()))
     if overwrite or not known.any():
-        return merged(old, found.at, found.before, unique), counters
+        return put_rows(old, found.at, found.before, unique), counters
     if update:
         old = _updated(old, pl.Series(found.at[known]), unique.filter(known), defaults)
-    return merged(old, found.at[~known], found.before[~known], unique.filter(~known)), counters
+    return put_rows(old, found.at[~known], found.before[~known], unique.filter(~known)), counters
 
 
 def _updated(old: pl.DataFrame, at: pl.Series, seeds: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
-    """The entries, those at rows `at` with what their seeds say."""
+    """The entries, those at rows `at` updated from their seeds."""
     before = old.select(pl.col("score", "fetch_interval", "metadata").gather(at))
     metadata = [rawmap.merge(own, seed) for own, seed in zip(before["metadata"], seeds["metadata"], strict=True)]
     own_score = seeds["score"] != defaults.score
@@ -232,7 +232,7 @@ def _summarize(counters: Counters, merged: Counters, injected: int, entries: Cou
 
 
 def _log_summary(counters: Counters, conf: Configuration, filter_normalize_all: bool) -> None:
-    """The counts in Nutch's words."""
+    """Log the counts in Nutch's words."""
     unique = counters[NEW] + counters[MERGED]
     log.info("Injector: Total urls rejected by filters: %d", counters[REJECTED])
     log.info(

@@ -52,7 +52,7 @@ def last_of_key(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def latest(rows: Rows, group: Ints, times: Ints) -> Rows:
-    """Of `rows`, the one with the latest time of each URL, the first of several. All arrays are of the table."""
+    """Of `rows`, the latest of each URL, of several the first; `group` and `times` are those of all rows."""
     own = group[rows]
     if not _repeats(own):
         return rows
@@ -68,7 +68,7 @@ def last(rows: Rows, group: Ints) -> Rows:
 def by_score(rows: Rows, group: Ints, scores: NDArray[np.float32], limit: int) -> Rows:
     """The links `rows`, of each URL those with the lowest scores, at most `limit`; highest score first.
 
-    Of equal scores at the limit the later ones stay: the queue replaces its highest by what is not higher.
+    Of equal scores at the limit the later ones stay: the queue replaces its highest unless the new one is higher.
     """
     own = group[rows]
     if limit <= 0:
@@ -91,7 +91,7 @@ def first_of_each(rows: Rows, group: Ints) -> Rows:
 
 
 def _starts(values: Ints) -> Mask:
-    """Where a run of equal values starts."""
+    """The mask of the values that differ from the one before."""
     starts = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
@@ -101,8 +101,8 @@ def _repeats(values: Ints) -> bool:
     return bool((values[1:] == values[:-1]).any())
 
 
-def merged(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) -> pl.DataFrame:
-    """`table` with `rows` in it: row i in the place of row `at[i]`, or where that is -1 before row `before[i]`."""
+def put_rows(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) -> pl.DataFrame:
+    """`table` with `rows` put in: row i replaces row `at[i]`, or if that is -1 goes before row `before[i]`."""
     if rows.is_empty():
         return table
     if table.is_empty():
@@ -117,7 +117,7 @@ def merged(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) -> p
 
 
 def merge_sorted(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """Both tables' rows, sorted by key; no key is in both."""
+    """The rows of both tables, sorted by key; no key is in both."""
     if first.is_empty() or second.is_empty():
         return second if first.is_empty() else first
     return first.select(second.columns).merge_sorted(second, key="key")

@@ -88,7 +88,7 @@ def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
 
 
 def merge(frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule) -> tuple[pl.DataFrame, Counters]:
-    """One entry per URL of tables that are each sorted by key, the first table's entries first."""
+    """One entry per URL; each table is sorted by key, and entries of the first table come first."""
     table = frames[0] if len(frames) == 1 else sort_by_key(pl.concat(frames))
     counters = Counters()
     if not has_repeats(table["key"]):
@@ -103,7 +103,7 @@ def merge(frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule) -> tu
 
 
 def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFrame:
-    """The newest entry of each key, with all metadata of the key's entries; each key is there more than once."""
+    """The newest entry of each key, with the metadata of all its entries."""
     table = table.with_columns(last_fetch=schedule.calculate_last_fetch_time_columns(table))
     order = ["key", "last_fetch", "fetch_time"]
     latest_first = table.sort(order, descending=[False, True, True], maintain_order=True)
@@ -118,7 +118,7 @@ def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFram
 
 
 def _merged_metadata(table: pl.DataFrame) -> pl.DataFrame:
-    """key -> `merged`, the metadata of its entries put together one after the other."""
+    """key -> `merged`, the merged metadata of its entries."""
     keys, merged = [], []
     rows = table.select("key", "last_fetch", "fetch_time", "metadata").iter_rows()
     for key, entries in groupby(rows, key=lambda row: row[0]):

@@ -54,11 +54,11 @@ _SAMPLE: Final = 64  # keys that show whether a part is a hash partition
 
 T = TypeVar("T", pl.DataFrame, Patched)
 Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
-"""What a job does with the rows of a range of keys, one table per source: the new entries, and what happened."""
+"""A job's function of the rows of a range of keys, one table per source: returns new entries and counts."""
 
 
 def number_of_parts(conf: Configuration) -> int:
-    """How many partitions a job makes: mapreduce.job.reduces."""
+    """The number of partitions that a job writes: mapreduce.job.reduces."""
     return max(1, conf.get_int("mapreduce.job.reduces", 1))
 
 
@@ -141,7 +141,7 @@ class Entries:
         self._stack.close()
 
     def streams(self, part: int) -> list[Iterator[pl.DataFrame]]:
-        """The streams of a partition; of equal keys those of the first CrawlDb come first."""
+        """The streams of a partition, one per CrawlDb in the order given, or one of all."""
         if self._shuffle is not None:
             return [self._shuffle.sorted(part)]
         return [self._read(db, part) if db.parts() else iter([empty(self._schema)]) for db in self._dbs]
@@ -154,7 +154,7 @@ class Entries:
                 self.counters.merge(counters)
 
     def _is_partitioned(self, db: CrawlDb) -> bool:
-        """Whether the parts of `db` are this job's partitions; each is judged by its first keys."""
+        """Whether the parts of `db` are this job's partitions, judging each part by its first keys."""
         paths = db.parts()
         return not paths or (len(paths) == self.parts and all(map(self._belongs, paths, range(self.parts))))
 
@@ -173,7 +173,7 @@ Sources = Callable[[int], Sequence[Iterable[pl.DataFrame]]]
 def rewrite(
     db: CrawlDb, conf: Configuration, sources: Sources, step: Step[pl.DataFrame], progress: Progress
 ) -> Counters:
-    """Replace `db` by what `step` makes of the sorted `sources` of each partition. The caller holds the lock.
+    """Replace `db` by the results of `step` on the sorted `sources` of each partition. The caller holds the lock.
 
     The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has changed.
     """
@@ -181,7 +181,7 @@ def rewrite(
 
 
 def patch(db: CrawlDb, conf: Configuration, sources: Sources, step: Step[Patched], progress: Progress) -> Counters:
-    """As `rewrite`, where `step` puts rows into packed tables: what it leaves alone is copied."""
+    """As `rewrite`, for a `step` that puts rows into packed tables: all other records are copied."""
     return _replace(db, conf, sources, step, progress, db.patched_writer)
 
 

@@ -1,8 +1,8 @@
 """When to fetch a page again: every decision about fetch time, interval and retries has its home here.
 
 `db.fetch.schedule.class` names the schedule (`fetch_schedule`), by Nutch's Java name or as a Python class. A schedule
-has each method twice: for one record (`set_fetch_schedule`), and for a table (`set_fetch_schedule_columns`). A class
-of one's own may write only the first: the second then loops over the rows.
+has each method twice: for one record (`set_fetch_schedule`), and for a table (`set_fetch_schedule_columns`). Your own
+class may define the first alone: the second then loops over the rows.
 
     class Weekly(DefaultFetchSchedule):
         def set_fetch_schedule(self, url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state):
@@ -10,7 +10,7 @@ of one's own may write only the first: the second then loops over the rows.
             ...
 
 Times are milliseconds since the epoch, intervals seconds; intervals are rounded as Java does it in 32-bit floats.
-Matched: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule, DefaultFetchSchedule, FetchScheduleFactory.
+Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule, DefaultFetchSchedule, FetchScheduleFactory.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class AbstractFetchSchedule:
     """
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """A method written anew for one record takes an inherited one for tables out of play."""
+        """A subclass that overrides a method for one record, but not the one for tables, gets the loop for tables."""
         super().__init_subclass__(**named)
         for method, loop in _LOOPS.items():
             columns = f"{method}_columns"
@@ -141,7 +141,7 @@ class AbstractFetchSchedule:
         return datum.fetch_time <= now
 
     def force_refetch(self, url: str, datum: CrawlDatum, asap: bool, now: int) -> None:
-        """Forget what is known of the page's content, so that it is fetched anew: at once, or when it is due."""
+        """Forget the page's content, so that it is fetched as if for the first time: at once, or when it is due."""
         if datum.fetch_interval > self.max_interval:
             datum.fetch_interval = self._shortened
         datum.status = STATUS_DB_UNFETCHED
@@ -257,7 +257,7 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
 
 
 def round_int(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Math.round of 32-bit floats: half up, cut to 32 bits, NaN is 0."""
+    """Math.round of 32-bit floats: half up, clipped to 32 bits; 0 for NaN."""
     wide = np.clip(np.floor(values.astype(np.float64) + 0.5), _INT_MIN, _INT_MAX)
     rounded: np.ndarray[Any, Any] = np.nan_to_num(wide, nan=0.0).astype(np.int32)
     return rounded

@@ -1,8 +1,8 @@
-"""Scores in an update: the scoring filters, kept from taking the job down.
+"""Calls of the scoring filters, which may fail without stopping the job.
 
-The filters work on tables. Where one fails on some record, the table is gone over again record by record, the failure
-is reported with the URL and counted, and the record keeps the score that it has (a new one gets 0).
-Matched: the calls of org.apache.nutch.scoring.ScoringFilters in CrawlDbReducer and Injector.
+The filters work on tables. Where one fails, the table is processed again record by record: failures are counted and
+logged with their URLs, and such a record keeps its score (a new one gets 0).
+Source: the calls of org.apache.nutch.scoring.ScoringFilters in CrawlDbReducer and Injector.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def initial_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Count
 
 
 def sees_orphans(scoring: ScoringFilters) -> bool:
-    """Whether a filter wants to see the entries without news."""
+    """Whether a filter handles entries that no update touches."""
     return any(scoring_filter.is_written(name) for scoring_filter in scoring.filters for name in _ORPHANED)
 
 
 def orphaned_scores(
     frame: pl.DataFrame, untouched: pl.Series, scoring: ScoringFilters, counters: Counters
 ) -> pl.DataFrame:
-    """The entries, those without news (mask `untouched`) past the filters."""
+    """The entries, after the filters on those without an update (mask `untouched`)."""
     at = untouched.arg_true()
     changed = _guarded(frame[at], scoring.orphaned_score_columns, lambda: scoring.orphaned_score, counters)
     return frame.with_columns(frame[name].scatter(at, changed[name]) for name in frame.columns)
@@ -61,7 +61,7 @@ def orphaned_scores(
 def updated_scores(
     frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame, scoring: ScoringFilters, counters: Counters
 ) -> pl.DataFrame:
-    """The scores after an update: `old` row for row (null status: there is none), links (packed) with their `row`."""
+    """The entries with updated scores; `old` is row for row (null status: none), `inlinked` packed, with `row`."""
     if not scoring.filters:
         return frame
 
@@ -78,13 +78,13 @@ def _guarded(
     make_change: Callable[[], Callable[[str, CrawlDatum], None]],
     counters: Counters,
 ) -> pl.DataFrame:
-    """`columns` of the table; if it fails, the change that `make_change` gives, on each record that lets it."""
+    """`columns` of the table; if that fails, `make_change()` applied record by record, skipping failures."""
     if frame.is_empty():
         return frame
     try:
         return columns(frame)
     except PluginError as exc:
-        log.warning("a scoring filter failed, going on record by record: %s", exc)
+        log.warning("a scoring filter failed, continuing record by record: %s", exc)
     change = make_change()
 
     def guarded(url: str, datum: CrawlDatum) -> None:
@@ -105,7 +105,7 @@ def _optional_records(frame: pl.DataFrame) -> Iterator[CrawlDatum | None]:
 
 
 def _grouped(inlinked: pl.DataFrame, count: int) -> Iterator[list[CrawlDatum]]:
-    """The links of each of `count` rows, in order."""
+    """The links of each row from 0 to `count` - 1."""
     by_row: dict[int, list[CrawlDatum]] = {}
     for row, (_, datum) in zip(inlinked["row"], rows.records(unpack(inlinked)), strict=True):
         by_row.setdefault(row, []).append(datum)

@@ -64,10 +64,10 @@ _INT_RANGE: Final = range(-0x8000_0000, 0x8000_0000)
 
 
 class SeedText(NamedTuple):
-    """A piece of a file: whole lines, all but a file's last one ended by LF."""
+    """Whole lines of a file; all end with LF but perhaps the file's last one."""
 
     number: int
-    """Of the first line, counted from 1."""
+    """Number of the first line, counted from 1."""
     data: bytes
 
 
@@ -157,7 +157,7 @@ def _find(text: SeedText) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a seed has that its line does not give."""
+    """Values of seeds whose lines do not give them."""
 
     now: int
     interval: int
@@ -176,7 +176,7 @@ class Defaults:
 
 
 class SeedMetadata:
-    """What the part of a line after the URL says; None where it says nothing of the kind."""
+    """The part of a line after the URL; None for what it does not give."""
 
     __slots__ = ("interval", "metadata", "score")
 
@@ -187,7 +187,7 @@ class SeedMetadata:
 
 
 def parse_metadata(extra: str, where: str) -> SeedMetadata:
-    """Take apart what follows a URL; `where` names file and line in messages."""
+    """Parse what follows a URL; `where` names file and line in messages."""
     result = SeedMetadata()
     for part in extra.split("\t"):
         name, equals, value = part.partition("=")
@@ -235,7 +235,7 @@ def new_entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataF
 def _with_metadata(
     frame: pl.DataFrame, lines: pl.DataFrame, special: pl.Series, defaults: Defaults, path: Path
 ) -> pl.DataFrame:
-    """The entries, those at rows `special` with what stands after the URL in their lines; equal texts are read once."""
+    """The entries, those at rows `special` with the values from their lines; equal texts are parsed once."""
     extras = lines.select(pl.col("line", "extra").gather(special))
     texts = extras.unique("extra", keep="first", maintain_order=True)
     given = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]

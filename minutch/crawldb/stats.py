@@ -1,4 +1,4 @@
-"""What `readdb -stats` counts, and how it prints it.
+"""readdb -stats: what is counted, and how it is printed.
 
 The order of the lines is that of Nutch's keys: interval, fetch time, retries, score, status. Fetch times are in whole
 minutes; with `-sort` each status is followed by its hosts. An entry whose URL has an empty host counts as a second line
@@ -113,7 +113,7 @@ class Range:
         self.least, self.most, self.sum = (1 << 63) - 1, -(1 << 63), 0
 
     def add(self, values: pl.Series) -> None:
-        """Take in a column."""
+        """Include the values of a column."""
         if len(values):
             array = values.to_numpy()
             self.least = min(self.least, int(array.min()))

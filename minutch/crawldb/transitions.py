@@ -86,7 +86,7 @@ class Rules:
 
 
 def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> tuple[Patched, Counters]:
-    """The CrawlDb after `segment` (rows of crawl_fetch and crawl_parse) is merged into `old`, and what happened.
+    """Merge `segment` (rows of crawl_fetch and crawl_parse) into `old`; returns the entries and counts.
 
     The counters have one count per URL, by the status with which it leaves or the reason why it does not.
     Raises FormatError for a fetch status that no Nutch writes.
@@ -161,17 +161,17 @@ def _transit_fetched(
 
 
 def _added(frame: pl.DataFrame, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
-    """Pages that a link was found to, and that are to be fetched."""
+    """New pages, found through links, to be fetched."""
     frame = rules.schedule.initialize_schedule_columns(frame, now)
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
     return scoring.initial_scores(frame, rules.scoring, counters)
 
 
 def _success(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
-    """A page was fetched, redirects, or is the same as before."""
+    """A page was fetched, redirects, or is unchanged."""
     fetched = pages.new["status"]
     state = _modification(pages)
-    frame = _with_old_knowledge(pages, pages.parsed)
+    frame = _with_old_metadata(pages, pages.parsed)
     frame = rules.schedule.set_fetch_schedule_columns(frame, *pages.previous, pages.new["modified_time"], state)
     same = state == schedule.STATUS_NOTMODIFIED
     own_signature = pages.old["signature"].zip_with(pages.has_old, frame["signature"])
@@ -220,7 +220,7 @@ def _parse_failed(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
 
 
 def _lost(pages: Fetched, rules: Rules, new_status: int) -> pl.DataFrame:
-    """There is no page any more, or none that can be read."""
+    """The page is gone, or can't be parsed."""
     frame = _with_old_signature(pages).with_columns(status=pl.lit(new_status, pl.UInt8))
     return rules.schedule.set_page_gone_schedule_columns(frame, *pages.previous)
 
@@ -231,7 +231,7 @@ _STEPS: Final[dict[Callable[[Fetched, Rules, int], pl.DataFrame], list[int]]] = 
     _gone: [status.STATUS_FETCH_GONE],
     _parse_failed: [status.STATUS_PARSE_FAILED],
 }
-"""What becomes of a URL -> the statuses of the fetch."""
+"""Transition -> the statuses of the fetch that it applies to."""
 
 
 def _check_statuses(new: pl.DataFrame) -> None:
@@ -244,12 +244,12 @@ def _check_statuses(new: pl.DataFrame) -> None:
 
 
 def _with_old_signature(pages: Fetched) -> pl.DataFrame:
-    frame = _with_old_knowledge(pages)
+    frame = _with_old_metadata(pages)
     return frame.with_columns(signature=pages.old["signature"].zip_with(pages.has_old, frame["signature"]))
 
 
-def _with_old_knowledge(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
-    """The fetch, with what only the old entry knows: metadata, and the modified time if the fetch has none."""
+def _with_old_metadata(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
+    """The fetch, with the old entry's metadata, and its modified time if the fetch has none."""
     new, old = pages.new, pages.old
     keep = ((old["modified_time"] > 0) & (new["modified_time"] == 0)).fill_null(False)
     return new.with_columns(
@@ -259,7 +259,7 @@ def _with_old_knowledge(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
 
 
 def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.Series:
-    """The fetch's metadata, the old entry's where the fetch has none of that key, then the overlays."""
+    """The fetch's metadata with the old entry's as defaults, then the overlays put over them."""
     needed = old.is_not_null()
     for overlay in overlays:
         needed |= overlay.is_not_null()
@@ -284,7 +284,7 @@ def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _report_lost(updates: Updates, counters: Counters) -> None:
-    """Count and report what leads nowhere: a signature without a fetch and an entry, a status of another kind."""
+    """Count and report rows without effect: a signature with neither a fetch nor an entry, an unknown status."""
     codes = updates.segment["status"]
     used = [status.STATUS_LINKED, status.STATUS_SIGNATURE, status.STATUS_PARSE_META]
     strange = updates.segment.filter(~codes.is_in(used) & ~pl.Series(is_fetch(codes.to_numpy())))

@@ -1,7 +1,7 @@
-"""updatedb: merge what was fetched, parsed and found in segments into the CrawlDb.
+"""updatedb: merge the results of segments (fetches, parses, links) into the CrawlDb.
 
 Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one counter: by the status of
-its new entry, or by the reason why it has none. What becomes of it is decided in `transitions`.
+its new entry, or by the reason why it has none. `transitions` decides which.
 Source: org.apache.nutch.crawl.CrawlDb.
 """
 
@@ -131,7 +131,7 @@ def updatedb(
 
 
 def _inputs(segment: Path) -> list[Path]:
-    """The part files of a segment that an update reads; none, with a message, if it has no crawl_fetch."""
+    """The part files of a segment that an update reads; none, with a warning, if it has no crawl_fetch."""
     if not (segment / FETCH_PART).is_dir():
         log.warning("CrawlDb update: skipping %s, which has no %s", segment, FETCH_PART)
         return []

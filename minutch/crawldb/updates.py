@@ -1,4 +1,4 @@
-"""What a segment says of each URL, beside the entry that the CrawlDb has of it.
+"""What a segment has on each URL, beside the entry in the CrawlDb.
 
 Of several fetches the latest counts, of equally late ones the first; of signatures and parse metadata the last; of the
 links only the db.update.max.inlinks with the *lowest* scores (which is what Nutch's priority queue keeps), highest
@@ -43,7 +43,7 @@ class Fetched(NamedTuple):
 
     @property
     def has_old(self) -> pl.Series:
-        """Where there was an entry."""
+        """The mask of the rows that had an entry."""
         return self.old["status"].is_not_null()
 
     @property
@@ -54,7 +54,7 @@ class Fetched(NamedTuple):
 
 
 class Updates:
-    """What a segment (packed) says of each URL; `keys` are the CrawlDb's. See `matching` for the numbers."""
+    """The rows of a segment (packed) by URL; `keys` are the CrawlDb's. `matching` numbers the URLs."""
 
     def __init__(self, segment: pl.DataFrame, keys: pl.Series, max_inlinks: int) -> None:
         self.segment = segment
@@ -100,7 +100,7 @@ def is_fetch(codes: Codes) -> Mask:
 
 
 def split_by_status(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Entries and updates by their status rather than by the file they come from, as in Nutch."""
+    """Separate entries from updates by their status, not by the file they come from, as Nutch does."""
     entries, strays = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
     if entries.all() and not strays.any():
         return old, segment
@@ -111,14 +111,14 @@ def split_by_status(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFr
 
 
 def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
-    """The mask of the old entries of which the segment says nothing."""
+    """The mask of the old entries that the segment does not mention."""
     mask = np.ones(len(old), np.bool_)
     mask[at[at >= 0]] = False
     return pl.Series(mask)
 
 
 def inlinked(updates: Updates, urls: Ints) -> pl.DataFrame:
-    """The links (packed) that are kept, highest score first, with the row of the result that each belongs to."""
+    """The links (packed) that are kept, highest score first, each with the `row` of the result that it leads to."""
     row_of = np.full(len(updates.at), -1)
     row_of[urls] = np.arange(len(urls))
     rows = row_of[updates.group[updates.links]]

@@ -14,7 +14,7 @@ from minutch.crawldb.matching import (
     latest,
     match,
     merge_sorted,
-    merged,
+    put_rows,
 )
 
 keys = st.binary(max_size=20) | st.sampled_from([b"http://a/", b"http://a/b", b"http://a/bc", b""])
@@ -66,9 +66,9 @@ def test_latest_and_last_and_first() -> None:
 def test_rows_go_into_a_table_in_their_places() -> None:
     table = pl.DataFrame({"key": column([b"b", b"d", b"f"]), "n": [1, 2, 3]})
     rows = pl.DataFrame({"n": [10, 20, 30], "key": column([b"a", b"d", b"g"])})
-    found = merged(table, np.array([-1, 1, -1]), np.array([0, 1, 3]), rows)
+    found = put_rows(table, np.array([-1, 1, -1]), np.array([0, 1, 3]), rows)
     assert found.rows() == [(b"a", 10), (b"b", 1), (b"d", 20), (b"f", 3), (b"g", 30)]
-    assert merged(table, np.zeros(0, int), np.zeros(0, int), rows.clear()) is table
+    assert put_rows(table, np.zeros(0, int), np.zeros(0, int), rows.clear()) is table
 
 
 def test_rows_of_one_key() -> None:
