@@ -178,12 +178,14 @@ def on(machine: Machine) -> Iterator[None]:
 
 
 def output(job: Job, seed: Random, machine: Machine) -> Lines:
-    """What the job makes of the input that `seed` stands for."""
+    """The job's output and counters, for the input that `seed` stands for."""
     random = Random()
     random.setstate(seed.getstate())
     job_context = context({"minutch.engine.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts)})
     with TemporaryDirectory() as folder, on(machine):
-        return job(random, Path(folder), machine.parts, job_context)
+        lines = job(random, Path(folder), machine.parts, job_context)
+    counts = [f"{name}: {count}" for report in job_context.reports.values() for name, count in report.items()]
+    return [*lines, *sorted(counts)]
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__.removeprefix("run_"))
