@@ -10,6 +10,8 @@ input. Tests compare everything exactly but for these:
     sums of scores        readdb -stats: 32-bit sums, rounded after each addition `same_sum`
     quantiles of scores   readdb -stats: a t-digest merges scores as they come    `quantile_range`
 
+No test data has several fetches of a URL at the same time, so updatedb is compared without exception.
+
 A tie is proven, not assumed: the functions find it in the input, by the deciding fields, or by minutch's own results
 for another order of the same input.
 """
