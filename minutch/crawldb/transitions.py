@@ -62,7 +62,7 @@ _SUCCESSES: Final = {
 
 
 @dataclass(frozen=True)
-class Rules:
+class UpdateSettings:
     """The settings of an update."""
 
     schedule: AbstractFetchSchedule
@@ -73,7 +73,7 @@ class Rules:
     additions: bool
 
     @classmethod
-    def from_conf(cls, conf: Configuration) -> Rules:
+    def from_conf(cls, conf: Configuration) -> UpdateSettings:
         """As CrawlDbReducer.setup reads them."""
         return cls(
             fetch_schedule(conf),
@@ -85,7 +85,7 @@ class Rules:
         )
 
 
-def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> tuple[Patched, Counters]:
+def update(old: pl.DataFrame, segment: pl.DataFrame, settings: UpdateSettings, now: int) -> tuple[Patched, Counters]:
     """Merge `segment` (rows of crawl_fetch and crawl_parse) into `old`; returns the entries and counts.
 
     The counters have one count per URL, by the status with which it leaves or the reason why it does not.
@@ -95,21 +95,21 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, rules: Rules, now: int) -> 
     if has_repeats(old["key"]):
         old = _latest(old)
     counters = Counters()
-    updates = Updates(segment, old["key"], rules.max_inlinks)
+    updates = Updates(segment, old["key"], settings.max_inlinks)
     known = updates.at >= 0
     urls = np.flatnonzero(updates.row >= 0)
-    if not rules.additions:
+    if not settings.additions:
         counters.add(NOT_ADDED, int((~known).sum()))
         urls = urls[known[urls]]
     else:
         _report_lost(updates, counters)
     before = take(old, updates.at[urls])
-    result = _transit(updates, urls, before, rules, now, counters)
-    result = scoring.updated_scores(result, before, inlinked(updates, urls), rules.scoring, counters)
+    result = _transit(updates, urls, before, settings, now, counters)
+    result = scoring.updated_scores(result, before, inlinked(updates, urls), settings.scoring, counters)
     result = _without_generate_time(result)
-    if scoring.sees_orphans(rules.scoring):
+    if scoring.sees_orphans(settings.scoring):
         mask = untouched(old, updates.at[urls])
-        old = pack(scoring.orphaned_scores(unpack(old), mask, rules.scoring, counters))
+        old = pack(scoring.orphaned_scores(unpack(old), mask, settings.scoring, counters))
     patched = Patched(old, result, updates.at[urls], updates.before[urls])
     _count_statuses(patched, counters)
     return patched, counters
@@ -125,7 +125,7 @@ def _latest(entries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _transit(
-    updates: Updates, urls: Ints, old: pl.DataFrame, rules: Rules, now: int, counters: Counters
+    updates: Updates, urls: Ints, old: pl.DataFrame, settings: UpdateSettings, now: int, counters: Counters
 ) -> pl.DataFrame:
     """The new entries of `urls`, in their order, before scores are updated; `old` row for row."""
     fetched = updates.fetched[urls]
@@ -133,9 +133,9 @@ def _transit(
     new = urls[~fetched & ~known]
     parts = [
         (urls[known], old.filter(pl.Series(known))),  # pages that are known stay as they are
-        (new, _added(unpack(updates.segment[updates.row[new]]), rules, now, counters)),
+        (new, _added(unpack(updates.segment[updates.row[new]]), settings, now, counters)),
     ]
-    parts += _transit_fetched(urls[fetched], updates, old.filter(pl.Series(fetched)), rules, now, counters)
+    parts += _transit_fetched(urls[fetched], updates, old.filter(pl.Series(fetched)), settings, now, counters)
     parts = [(numbers, frame) for numbers, frame in parts if len(numbers)]
     if not parts:
         return old.clear()
@@ -146,7 +146,7 @@ def _transit(
 
 
 def _transit_fetched(
-    urls: Ints, updates: Updates, old: pl.DataFrame, rules: Rules, now: int, counters: Counters
+    urls: Ints, updates: Updates, old: pl.DataFrame, settings: UpdateSettings, now: int, counters: Counters
 ) -> list[tuple[Ints, pl.DataFrame]]:
     """The new entries of fetched URLs, one table per transition."""
     pages = updates.fetched_pages(urls, old)
@@ -156,23 +156,23 @@ def _transit_fetched(
     for step, codes in _STEPS.items():
         mask = kinds.is_in(codes)
         if mask.any():
-            parts.append((urls[mask.to_numpy()], step(pages.filter(mask), rules, now)))
+            parts.append((urls[mask.to_numpy()], step(pages.filter(mask), settings, now)))
     return parts
 
 
-def _added(frame: pl.DataFrame, rules: Rules, now: int, counters: Counters) -> pl.DataFrame:
+def _added(frame: pl.DataFrame, settings: UpdateSettings, now: int, counters: Counters) -> pl.DataFrame:
     """New pages, found through links, to be fetched."""
-    frame = rules.schedule.initialize_schedule_columns(frame, now)
+    frame = settings.schedule.initialize_schedule_columns(frame, now)
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
-    return scoring.initial_scores(frame, rules.scoring, counters)
+    return scoring.initial_scores(frame, settings.scoring, counters)
 
 
-def _success(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
+def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
     """A page was fetched, redirects, or is unchanged."""
     fetched = pages.new["status"]
     state = _modification(pages)
     frame = _with_old_metadata(pages, pages.parsed)
-    frame = rules.schedule.set_fetch_schedule_columns(frame, *pages.previous, pages.new["modified_time"], state)
+    frame = settings.schedule.set_fetch_schedule_columns(frame, *pages.previous, pages.new["modified_time"], state)
     same = state == schedule.STATUS_NOTMODIFIED
     own_signature = pages.old["signature"].zip_with(pages.has_old, frame["signature"])
     frame = frame.with_columns(
@@ -180,10 +180,10 @@ def _success(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
         modified_time=pages.previous[1].zip_with(same, frame["modified_time"]),
         signature=own_signature.zip_with(same, pages.signature),
     )
-    too_long = frame["fetch_interval"] > rules.max_interval
+    too_long = frame["fetch_interval"] > settings.max_interval
     if not too_long.any():
         return frame
-    forced = rules.schedule.force_refetch_columns(frame.filter(too_long), False, now)
+    forced = settings.schedule.force_refetch_columns(frame.filter(too_long), False, now)
     return merge_sorted(frame.filter(~too_long), forced.select(frame.columns))
 
 
@@ -199,33 +199,33 @@ def _modification(pages: Fetched) -> pl.Series:
     return state.set(comparable, schedule.STATUS_MODIFIED).set(same, schedule.STATUS_NOTMODIFIED)
 
 
-def _retry(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
+def _retry(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
     """The fetch failed for now: try again, until there were too many retries."""
-    frame = rules.schedule.set_page_retry_schedule_columns(_with_old_signature(pages), *pages.previous)
-    again = frame["retries"] < rules.retry_max
+    frame = settings.schedule.set_page_retry_schedule_columns(_with_old_signature(pages), *pages.previous)
+    again = frame["retries"] < settings.retry_max
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
     if again.all():
         return frame
     gone = frame.filter(~again).with_columns(status=pl.lit(status.STATUS_DB_GONE, pl.UInt8))
-    gone = rules.schedule.set_page_gone_schedule_columns(gone, *pages.filter(~again).previous)
+    gone = settings.schedule.set_page_gone_schedule_columns(gone, *pages.filter(~again).previous)
     return merge_sorted(frame.filter(again), gone.select(frame.columns))
 
 
-def _gone(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
-    return _lost(pages, rules, status.STATUS_DB_GONE)
+def _gone(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
+    return _lost(pages, settings, status.STATUS_DB_GONE)
 
 
-def _parse_failed(pages: Fetched, rules: Rules, now: int) -> pl.DataFrame:
-    return _lost(pages, rules, status.STATUS_DB_PARSE_FAILED)
+def _parse_failed(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
+    return _lost(pages, settings, status.STATUS_DB_PARSE_FAILED)
 
 
-def _lost(pages: Fetched, rules: Rules, new_status: int) -> pl.DataFrame:
+def _lost(pages: Fetched, settings: UpdateSettings, new_status: int) -> pl.DataFrame:
     """The page is gone, or can't be parsed."""
     frame = _with_old_signature(pages).with_columns(status=pl.lit(new_status, pl.UInt8))
-    return rules.schedule.set_page_gone_schedule_columns(frame, *pages.previous)
+    return settings.schedule.set_page_gone_schedule_columns(frame, *pages.previous)
 
 
-_STEPS: Final[dict[Callable[[Fetched, Rules, int], pl.DataFrame], list[int]]] = {
+_STEPS: Final[dict[Callable[[Fetched, UpdateSettings, int], pl.DataFrame], list[int]]] = {
     _success: list(_SUCCESSES),
     _retry: [status.STATUS_FETCH_RETRY],
     _gone: [status.STATUS_FETCH_GONE],

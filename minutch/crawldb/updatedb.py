@@ -23,7 +23,7 @@ from minutch.crawldb.partitions import (
     patch,
 )
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.transitions import ADDITIONS_PROPERTY, Rules, update
+from minutch.crawldb.transitions import ADDITIONS_PROPERTY, UpdateSettings, update
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.tables.database import part_paths
@@ -101,7 +101,7 @@ def updatedb(
     log.info("CrawlDb update: URL normalizing: %s", str(normalize).lower())
     log.info("CrawlDb update: URL filtering: %s", str(filtering).lower())
     log.info("CrawlDb update: 404 purging: %s", str(conf.get_boolean(PURGE_GONE_PROPERTY, False)).lower())
-    db, rules, now = CrawlDb(crawldb), Rules.from_conf(conf), context.clock.now()
+    db, settings, now = CrawlDb(crawldb), UpdateSettings.from_conf(conf), context.clock.now()
     entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
     inputs = [path for segment in segments for path in _inputs(segment)]
     if not inputs and not db.exists():
@@ -121,7 +121,7 @@ def updatedb(
             db,
             conf,
             lambda part: [*old.streams(part), updates.sorted(part)],
-            lambda frames: update(frames[0], frames[1], rules, now),
+            lambda frames: update(frames[0], frames[1], settings, now),
             progress,
         )
     counters.merge(old.counters)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, STATUS_UNKNOWN, AbstractFetchSchedule
-from minutch.crawldb.transitions import NO_FETCH_NO_OLD, NOT_ADDED, Rules, update
+from minutch.crawldb.transitions import NO_FETCH_NO_OLD, NOT_ADDED, UpdateSettings, update
 from minutch.errors import FormatError
 from minutch.formats.javahash import float32
 from minutch.formats.writables import LongWritable, MapWritable, Text
@@ -28,9 +28,9 @@ NOW = 1_800_000_000_000
 SETTINGS = {"plugin.includes": "scoring-opic"}
 
 
-def rules(**more: str) -> Rules:
+def rules(**more: str) -> UpdateSettings:
     given_settings = {name.replace("__", "."): value for name, value in more.items()}
-    return Rules.from_conf(Configuration.load([], overrides={**SETTINGS, **given_settings}))
+    return UpdateSettings.from_conf(Configuration.load([], overrides={**SETTINGS, **given_settings}))
 
 
 USUAL = rules()
@@ -47,7 +47,7 @@ SUCCESS = {
 }
 
 
-def reference(url: str, values: list[CrawlDatum], given_rules: Rules) -> CrawlDatum | None:
+def reference(url: str, values: list[CrawlDatum], given_rules: UpdateSettings) -> CrawlDatum | None:
     """The new entry of a URL, of all its entries and rows; None if it has none."""
     old = latest([value for value in values if value.has_db_status()])
     fetch = latest([value for value in values if value.has_fetch_status()])
@@ -81,7 +81,7 @@ def fetched(
     fetch: CrawlDatum,
     signature: bytes | None,
     parsed: MapWritable | None,
-    given_rules: Rules,
+    given_rules: UpdateSettings,
 ) -> CrawlDatum:
     schedule: AbstractFetchSchedule = given_rules.schedule
     result = fetch.copy()
@@ -170,7 +170,9 @@ olds = st.lists(entries(DB), max_size=4, unique_by=lambda entry: entry[0])
 segments = st.lists(entries(SEGMENT), max_size=12)
 
 
-def check(old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: Rules) -> None:
+def check(
+    old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: UpdateSettings
+) -> None:
     table, counters = updated(sort_by_key(rows.to_frame(old)), sort_by_key(rows.to_frame(segment)), given_rules, NOW)
     together = sorted([*old, *segment], key=lambda entry: entry[0].encode())
     expected = {}
@@ -190,7 +192,7 @@ MANY_LINKS = [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5
 @given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS]))
 @example([], MANY_LINKS, FEW_LINKS)
 def test_as_one_url_at_a_time(
-    old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: Rules
+    old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: UpdateSettings
 ) -> None:
     check(old, segment, given_rules)
 
@@ -198,13 +200,15 @@ def test_as_one_url_at_a_time(
 # -- single cases --------------------------------------------------------------------------------------------------
 
 
-def updated(old: pl.DataFrame, segment: pl.DataFrame, given_rules: Rules, now: int) -> tuple[pl.DataFrame, Counters]:
+def updated(
+    old: pl.DataFrame, segment: pl.DataFrame, given_rules: UpdateSettings, now: int
+) -> tuple[pl.DataFrame, Counters]:
     """As `update`, all of it in tables of CRAWLDB_SCHEMA."""
     patched, counters = update(pack(old), pack(segment), given_rules, now)
     return patched_frame(patched), counters
 
 
-def one(old: CrawlDatum | None, *segment: CrawlDatum, given_rules: Rules = USUAL) -> CrawlDatum:
+def one(old: CrawlDatum | None, *segment: CrawlDatum, given_rules: UpdateSettings = USUAL) -> CrawlDatum:
     """The new entry of the one URL there is."""
     known = [] if old is None else [("http://a/", old)]
     table, _ = updated(
@@ -314,7 +318,7 @@ def test_a_failing_scoring_filter_costs_only_its_records(caplog: pytest.LogCaptu
                 raise PluginError("not this one")
             USUAL.scoring.update_db_score(url, *args)  # type: ignore[arg-type]
 
-    picky = Rules(USUAL.schedule, Picky(), 3, 7776000, 100, True)  # type: ignore[arg-type]
+    picky = UpdateSettings(USUAL.schedule, Picky(), 3, 7776000, 100, True)  # type: ignore[arg-type]
     links: Mapping[str, float] = {"http://a/": 0.5, "http://b/": 0.25}
     segment = rows.to_frame([(url, CrawlDatum(codes.STATUS_LINKED, 5, score)) for url, score in links.items()])
     table, counters = updated(rows.to_frame([]), segment, picky, NOW)
