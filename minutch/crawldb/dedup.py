@@ -19,13 +19,13 @@ from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.crawldb import duplicates
 from minutch.crawldb.matching import last_of_key, match
-from minutch.crawldb.partitions import Entries, EntryFilter, number_of_parts, patch
+from minutch.crawldb.partitions import Entries, EntryFilter, patch
 from minutch.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
 from minutch.tables.frame import decode_keys, empty
 from minutch.tables.packed import Patched, take
-from minutch.tables.parallel import memory_budget, ordered
+from minutch.tables.parallel import memory_budget, number_of_parts, ordered
 from minutch.tables.shuffle import Shuffle
 from minutch.urls.columns import domain_column, host_column
 

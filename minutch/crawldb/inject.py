@@ -25,7 +25,7 @@ from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
 from minutch.crawldb import scoring
 from minutch.crawldb.matching import last, last_of_key, match, put_rows
-from minutch.crawldb.partitions import PURGE_GONE_PROPERTY, PURGED_GONE, Entries, EntryFilter, number_of_parts, rewrite
+from minutch.crawldb.partitions import PURGE_GONE_PROPERTY, PURGED_GONE, Entries, EntryFilter, rewrite
 from minutch.crawldb.seeds import Defaults, SeedText, new_entries, seed_files, seed_texts, seeds_in
 from minutch.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
@@ -34,7 +34,7 @@ from minutch.plugin.urlrules import FILTERED, MALFORMED, UrlRules
 from minutch.records import rawmap
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
 from minutch.tables.frame import CRAWLDB_SCHEMA
-from minutch.tables.parallel import memory_budget, ordered
+from minutch.tables.parallel import memory_budget, number_of_parts, ordered
 from minutch.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)

@@ -34,7 +34,7 @@ from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, empty, encode_keys
 from minutch.tables.merge import aligned
 from minutch.tables.packed import Patched
-from minutch.tables.parallel import for_each, memory_budget, ordered, workers
+from minutch.tables.parallel import for_each, memory_budget, number_of_parts, ordered, workers
 from minutch.tables.shuffle import Shuffle
 from minutch.tables.spans import data_file
 from minutch.tables.writer import TableWriter
@@ -55,11 +55,6 @@ _SAMPLE: Final = 64  # keys that show whether a part is a hash partition
 T = TypeVar("T", pl.DataFrame, Patched)
 Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
 """A job's function of the rows of a range of keys, one table per source: returns new entries and counts."""
-
-
-def number_of_parts(conf: Configuration) -> int:
-    """The number of partitions that a job writes: mapreduce.job.reduces."""
-    return max(1, conf.get_int("mapreduce.job.reduces", 1))
 
 
 class EntryFilter:

@@ -57,15 +57,10 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def _stats(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    print_stats(db, context, hosts=given["-sort"])
-
-
-def print_stats(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> None:
-    """Print the statistics of a CrawlDb, with `hosts` for each status by host. StoreError where there is none."""
     from minutch.crawldb.stats import Statistics
 
     log.info("CrawlDb statistics start: %s", db.path)
-    stats = Statistics(hosts=hosts)
+    stats = Statistics(hosts=given["-sort"])
     with context.progress("readdb -stats", db.estimate) as progress:
         for part in range(len(db.require_parts())):
             for frame in db.scan_part(part):

@@ -19,7 +19,6 @@ from minutch.crawldb.partitions import (
     PURGE_GONE_PROPERTY,
     Entries,
     EntryFilter,
-    number_of_parts,
     patch,
 )
 from minutch.crawldb.store import CrawlDb
@@ -29,7 +28,7 @@ from minutch.job import Counters, JobContext
 from minutch.tables.database import part_paths
 from minutch.tables.frame import PACKED_SCHEMA
 from minutch.tables.packed import scan_packed
-from minutch.tables.parallel import memory_budget
+from minutch.tables.parallel import memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ import polars as pl
 
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
-from minutch.crawldb.partitions import Entries, EntryFilter, number_of_parts, rewrite
+from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.fetchlist.fetchlists import FetchListWriter, address_of, number_of_lists, stamp
@@ -32,7 +32,7 @@ from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables.crawldata import scan
 from minutch.tables.frame import CRAWLDB_SCHEMA, empty
-from minutch.tables.parallel import for_each, memory_budget
+from minutch.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
 
 if TYPE_CHECKING:

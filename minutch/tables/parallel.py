@@ -1,4 +1,4 @@
-"""A job per partition on all cores, and how much memory a job may take.
+"""A job per partition on all cores: how many partitions, how many threads, how much memory.
 
 Kernels and Polars let go of Python's lock, so threads of one process are enough.
 """
@@ -29,6 +29,11 @@ def memory_budget(conf: Configuration) -> int:
     number = text[:-1] if scale > 1 else text
     given = int(float(number) * scale) if number else 0
     return given or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+def number_of_parts(conf: Configuration) -> int:
+    """The number of partitions that a job writes: mapreduce.job.reduces."""
+    return max(1, conf.get_int("mapreduce.job.reduces", 1))
 
 
 def workers() -> int:

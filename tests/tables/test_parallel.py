@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from minutch.conf import Configuration
-from minutch.tables.parallel import MEMORY_PROPERTY, for_each, memory_budget, ordered
+from minutch.tables.parallel import MEMORY_PROPERTY, for_each, memory_budget, number_of_parts, ordered
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
@@ -57,3 +57,8 @@ def test_memory_by_the_property(value: str, expected: int) -> None:
 def test_memory_is_a_quarter_of_the_machine_otherwise(value: str) -> None:
     whole = memory_budget(Configuration().with_values({MEMORY_PROPERTY: value})) * 4
     assert 1 << 27 < whole < 1 << 50
+
+
+@pytest.mark.parametrize(("value", "parts"), [("0", 1), ("1", 1), ("7", 7)])
+def test_a_job_writes_at_least_one_part(value: str, parts: int) -> None:
+    assert number_of_parts(Configuration().with_values({"mapreduce.job.reduces": value})) == parts
