@@ -14,10 +14,8 @@ USAGE = """warm
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; an error where the code can't be written anywhere."""
     parse(args, (), usage=USAGE, most=0)
-    from minutch.kernels.build import warm
-
     try:
-        compiled = warm()
+        compiled = library.warm()
     except OSError as exc:
         raise StoreError(str(exc)) from exc
     context.print(f"{'compiled' if compiled else 'there already'}: {library.installed()}")

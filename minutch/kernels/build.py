@@ -9,13 +9,9 @@ if they have the type, `ndarray`, and the kind of elements that the kernel wants
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable
 from functools import cache
-from os import cpu_count
 from pathlib import Path
-from subprocess import PIPE, Popen
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from minutch.errors import StoreError
@@ -38,37 +34,6 @@ _LETTERS = {
 }
 """Kind of element → its letters: long and long long may have the same size."""
 _C_LIBRARY = {"malloc", "free", "memcpy", "memmove", "memset", "memcmp"}
-_SOURCES = Path(__file__).parents[2]
-_WORKER = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from minutch.kernels.build import compile_into
-compile_into(sys.argv[2], sys.argv[3:])
-"""
-
-
-def warm() -> bool:
-    """Compile kernels unless that has been done; whether there was anything to do. Raises OSError: nowhere to write."""
-    if library.installed() is not None:
-        return False
-    if library.install(compile_all()) is None:
-        raise PermissionError(f"none of {', '.join(map(str, library.folders()))} can be written")
-    return True
-
-
-def compile_all() -> dict[str, bytes]:
-    """The object code of all modules of kernels, compiled by a process for each core. Raises StoreError."""
-    names = library.modules()
-    count = min(len(names), cpu_count() or 1)
-    with TemporaryDirectory(prefix="minutch-kernels-") as folder:
-        command = [sys.executable, "-c", _WORKER, str(_SOURCES), folder]
-        shares = [names[first::count] for first in range(count)]
-        running = [Popen([*command, *share], stderr=PIPE) for share in shares]
-        for process in running:
-            _, errors = process.communicate()
-            if process.returncode:
-                raise StoreError(f"kernels could not be compiled: {errors.decode(errors='replace').strip()[-2000:]}")
-        return {name: Path(folder, name).read_bytes() for name in names}
 
 
 def compile_into(folder: str, names: list[str]) -> None:

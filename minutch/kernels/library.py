@@ -4,8 +4,9 @@
 
 The digest is that of the sources of kernels and of the processor that the code is for. A folder that holds the
 package comes first (an installation compiles kernels there), then the user's cache, then one in the system's temporary
-folder that belongs to the user alone. Where nothing is found, `build` compiles all kernels into the first of them that
-can be written. Where none can, they are compiled for this process and the log says so.
+folder that belongs to the user alone. Where nothing is found, all kernels are compiled, by processes that
+run `build`, into the first of them that can be written. Where none can, they are compiled for this process alone and
+the log says so.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from subprocess import PIPE, Popen
+from tempfile import TemporaryDirectory, gettempdir, mkdtemp
 from threading import RLock
 from typing import Any
 
@@ -34,6 +36,13 @@ WIDE = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 KEPT = 4
 """Versions of compiled kernels that stay in a folder."""
 _DIGEST_SIZE = 32
+_SOURCES = Path(__file__).parents[2]
+_WORKER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from minutch.kernels.build import compile_into
+compile_into(sys.argv[2], sys.argv[3:])
+"""
 
 _lock = RLock()
 
@@ -72,7 +81,7 @@ def folders() -> Iterator[Path]:
     with suppress(RuntimeError):  # where there is no home
         yield Path.home() / ".cache" / "minutch"
     if hasattr(os, "getuid"):
-        yield Path(tempfile.gettempdir()) / f"minutch-{os.getuid()}"
+        yield Path(gettempdir()) / f"minutch-{os.getuid()}"
 
 
 def installed() -> Path | None:
@@ -88,11 +97,11 @@ def install(objects: dict[str, bytes]) -> Path | None:
     """Write object code to the first folder that takes it; None if none does."""
     for folder in folders():
         try:
-            is_shared = Path(tempfile.gettempdir()) in folder.parents
+            is_shared = Path(gettempdir()) in folder.parents
             folder.mkdir(mode=0o700 if is_shared else 0o755, parents=True, exist_ok=True)
             if not _is_ours(folder):
                 continue
-            new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+            new = Path(mkdtemp(prefix=".new-", dir=folder))
             for module, code in objects.items():
                 (new / f"{module}.o").write_bytes(code + hashlib.sha256(code).digest())
             new.chmod(0o755)
@@ -110,7 +119,7 @@ def install(objects: dict[str, bytes]) -> Path | None:
 
 def _is_ours(folder: Path) -> bool:
     """Whether nobody else can have put code there: it is outside the temporary folder, or belongs to this user."""
-    if Path(tempfile.gettempdir()) not in folder.parents or not hasattr(os, "getuid"):
+    if Path(gettempdir()) not in folder.parents or not hasattr(os, "getuid"):
         return True
     status = folder.lstat()
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
@@ -122,14 +131,36 @@ def _forget_old(folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
+def warm() -> bool:
+    """Compile kernels unless that has been done; whether there was anything to do. Raises OSError: nowhere to write."""
+    if installed() is not None:
+        return False
+    if install(compile_all()) is None:
+        raise PermissionError(f"none of {', '.join(map(str, folders()))} can be written")
+    return True
+
+
+def compile_all() -> dict[str, bytes]:
+    """The object code of all modules of kernels, compiled by a process for each core. Raises StoreError."""
+    names = modules()
+    count = min(len(names), os.cpu_count() or 1)
+    with TemporaryDirectory(prefix="minutch-kernels-") as folder:
+        command = [sys.executable, "-c", _WORKER, str(_SOURCES), folder]
+        shares = [names[first::count] for first in range(count)]
+        running = [Popen([*command, *share], stderr=PIPE) for share in shares]
+        for process in running:
+            _, errors = process.communicate()
+            if process.returncode:
+                raise StoreError(f"kernels could not be compiled: {errors.decode(errors='replace').strip()[-2000:]}")
+        return {name: Path(folder, name).read_bytes() for name in names}
+
+
 @cache
 def _objects() -> Path | dict[str, bytes]:
     """The folder of the object code, or the code itself where it could not be written anywhere."""
     found = installed()
     if found is not None:
         return found
-    from minutch.kernels.build import compile_all
-
     log.warning("compiling kernels, once on this machine (about 20 s); `minutch warm` does it ahead of time")
     objects = compile_all()
     written = install(objects)

@@ -19,11 +19,11 @@ class KernelsBuildHook(BuildHookInterface):  # type: ignore[misc]
         """Called before a wheel is built; `version` is "editable" for a link to the source tree."""
         sys.path.insert(0, self.root)
         try:
-            from minutch.kernels import build, library
+            from minutch.kernels import library
 
             found = library.PACKAGE / library.version()
             if not found.is_dir():
-                library.install(build.compile_all())
+                library.install(library.compile_all())
             if version != "editable" and found.is_dir():
                 build_data["force_include"][str(found)] = str(Path("minutch/kernels/objects") / found.name)
         except Exception as exc:  # a wheel without them works

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from minutch.errors import StoreError
-from minutch.kernels import build, find, library
+from minutch.kernels import find, library
 from minutch.kernels.library import address
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A process that has not loaded kernels yet, and compiles none."""
-    monkeypatch.setattr(build, "compile_all", lambda: dict.fromkeys(library.modules(), b"object code"))
+    monkeypatch.setattr(library, "compile_all", lambda: dict.fromkeys(library.modules(), b"object code"))
     library._objects.cache_clear()
     yield monkeypatch
     library._objects.cache_clear()
@@ -90,26 +90,26 @@ def test_nowhere_to_write_is_said_with_what_to_do(
     said = [record.message for record in caplog.records if "can be written" in record.message]
     assert len(said) == 1 and str(tmp_path / "file") in said[0] and "Make one of them writable" in said[0]
     with pytest.raises(PermissionError, match="can be written"):
-        build.warm()
+        library.warm()
 
 
 def test_warm_compiles_what_is_missing(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
     places(fresh, tmp_path)
-    assert build.warm() and not build.warm()
+    assert library.warm() and not library.warm()
 
 
 def test_old_versions_go(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
     for number in range(6):
         (tmp_path / f"kernels-{number}").mkdir()
     places(fresh, tmp_path)
-    build.warm()
+    library.warm()
     assert len(list(tmp_path.glob("kernels-*"))) == library.KEPT
     assert (tmp_path / library.version()).is_dir()
 
 
 def test_another_users_folder_is_not_trusted(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
     shared = tmp_path / "tmp"
-    fresh.setattr(library.tempfile, "gettempdir", lambda: str(shared))
+    fresh.setattr(library, "gettempdir", lambda: str(shared))
     (shared / "minutch-1").mkdir(parents=True)
     (shared / "minutch-1").chmod(0o777)  # anybody may put code there
     places(fresh, shared / "minutch-1", tmp_path / "cache")
