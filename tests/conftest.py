@@ -1,8 +1,26 @@
-"""For all tests: Hypothesis gives the same examples at every run, and a slow machine is no failure."""
+"""For all tests: Hypothesis gives the same examples at every run, a slow machine is no failure.
+
+Tests that need more golden files than the subset in tests/golden/data are skipped where only that is there.
+"""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.golden import GOLDEN, HAS_ALL
 
 settings.register_profile("minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("minutch")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs golden files which the subset lacks; where all of them should be, skip nothing."""
+    if HAS_ALL:
+        return
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    for mark in item.iter_markers("golden"):
+        for path in mark.args:
+            name = path.format(**parameters)
+            if not (GOLDEN / name).exists():
+                pytest.skip(f"needs {name} of all golden files (../shared/golden)")
