@@ -24,3 +24,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             name = path.format(**parameters)
             if not (GOLDEN / name).exists():
                 pytest.skip(f"needs {name} of all golden files (../shared/golden)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`-m smoke` is the first test of every module, but for those that need a JVM or are slow."""
+    seen = set()
+    for item in items:
+        if item.path not in seen and not any(item.iter_markers("jvm")) and not any(item.iter_markers("slow")):
+            seen.add(item.path)
+            item.add_marker("smoke")

@@ -184,6 +184,7 @@ def check(old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum
     assert sum(counters.values()) == len({url for url, _ in together})
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS]))
 def test_as_one_url_at_a_time(
@@ -192,6 +193,7 @@ def test_as_one_url_at_a_time(
     check(old, segment, given_rules)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(olds, segments)
 @example([], [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5, 0.25, 0.5, *[0.125] * 40)])
