@@ -1,9 +1,12 @@
-"""For all tests: Hypothesis gives the same examples at every run, a slow machine is no failure.
+"""For all tests: Hypothesis gives the same examples at every run, a slow machine is no failure, and no variable of the
+environment brings in somebody's own configuration.
 
 Tests that need more golden files than the subset in tests/golden/data are skipped where only that is there.
 """
 
 from __future__ import annotations
+
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +15,9 @@ from tests.support.golden import GOLDEN, HAS_ALL
 
 settings.register_profile("minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("minutch")
+
+for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
+    os.environ.pop(variable, None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

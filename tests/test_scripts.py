@@ -77,7 +77,7 @@ def test_bash_reads_it(script: str) -> None:
         ("minutch", "", "python -m minutch inject a b"),
         ("crawl", "", "python -m minutch.crawl inject a b"),
         ("demo", "", "python -m tests.support.demo inject a b"),
-        ("test", "[test]", "python -m pytest -n auto -rs inject a b"),
+        ("test", "[test]", "python -m pytest -n auto --dist worksteal -rs inject a b"),
     ],
 )
 def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, handed: str) -> None:
@@ -139,4 +139,4 @@ def test_lint_runs_all_its_tools_and_fails_if_one_does(checkout: Checkout) -> No
 
 def test_the_tests_run_in_the_checkout(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout.run("test", "tests/x.py", cwd=tmp_path).returncode == 0
-    assert checkout.calls()[-1] == "python -m pytest -n auto -rs tests/x.py"
+    assert checkout.calls()[-1] == "python -m pytest -n auto --dist worksteal -rs tests/x.py"
