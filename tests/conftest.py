@@ -7,10 +7,12 @@ Tests that need more golden files than the subset in tests/golden/data are skipp
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from minutch.kernels import build
 from tests.support.golden import GOLDEN, HAS_ALL
 
 settings.register_profile("minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +20,13 @@ settings.load_profile("minutch")
 
 for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
     os.environ.pop(variable, None)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels before there are workers, each of which would do it."""
+    if not hasattr(session.config, "workerinput"):
+        with suppress(OSError):  # nowhere to keep them: then each process compiles them
+            build.warm()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
