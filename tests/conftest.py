@@ -25,7 +25,7 @@ for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFI
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels before there are workers, each of which would do it."""
     if not hasattr(session.config, "workerinput"):
-        with suppress(OSError):  # nowhere to keep them: then each process compiles them
+        with suppress(OSError):  # nowhere to keep them: each process compiles them
             build.warm()
 
 
