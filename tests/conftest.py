@@ -1,8 +1,51 @@
-"""For all tests: Hypothesis gives the same examples at every run, and a slow machine is no failure."""
+"""For all tests: Hypothesis gives the same examples at every run, a slow machine is no failure, and no variable of the
+environment brings in somebody's own configuration.
+
+Tests that need more golden files than the subset in tests/golden/data are skipped where only that is there.
+"""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from minutch.kernels import library
+from tests.support.golden import GOLDEN, HAS_ALL
 
 settings.register_profile("minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("minutch")
+
+for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
+    os.environ.pop(variable, None)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels before there are workers, each of which would do it."""
+    if not hasattr(session.config, "workerinput"):
+        with suppress(OSError):  # nowhere to keep them: each process compiles them
+            library.warm()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs golden files which the subset lacks; where all of them should be, skip nothing."""
+    if HAS_ALL:
+        return
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    for mark in item.iter_markers("golden"):
+        for path in mark.args:
+            name = path.format(**parameters)
+            if not (GOLDEN / name).exists():
+                pytest.skip(f"needs {name} of all golden files (../shared/golden)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`-m smoke` is the first test of every module, but for those that need a JVM or are slow."""
+    seen = set()
+    for item in items:
+        if item.path not in seen and not any(item.iter_markers("jvm")) and not any(item.iter_markers("slow")):
+            seen.add(item.path)
+            item.add_marker("smoke")

@@ -1,7 +1,4 @@
-"""Imports point down: which module may import which.
-
-    0 errors clock · 1 formats log conf job … · 2 records urls · 3 tables plugin · 4 stores and pure modules · 5 workers
-    6 jobs and tools · 7 flow cli and bin/crawl
+"""Imports point down: which module may import which, by the table of layers in minutch/DESIGN.md.
 
 Jobs are the modules of `flow.py`; the boxes' other modules lie below them. No job imports another job, nothing below
 a job imports one, and `minutch` never imports `plugins`. Imports for type checking only are free.
@@ -10,6 +7,7 @@ a job imports one, and `minutch` never imports `plugins`. Imports for type check
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,25 +17,10 @@ import pytest
 from minutch import flow
 from tests.support.golden import PROJECT
 
-FOUNDATIONS = {
-    "errors": 0,
-    "clock": 0,
-    "formats": 1,
-    "kernels": 1,
-    "conf": 1,
-    "confxml": 1,
-    "log": 1,
-    "job": 1,
-    "arguments": 1,
-    "inert": 1,
-    "expressions": 2,
-    "records": 2,
-    "urls": 2,
-    "tables": 3,
-    "plugin": 3,
-}
-BOXES = {"crawldb", "fetchlist", "fetch", "segment", "parse", "linkdb", "index"}
-TOP = {"flow", "cli", "crawl", "crawloptions", "rounds", "__main__"}
+DESIGN = (PROJECT / "minutch" / "DESIGN.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| (\d) \| [^|]+ \| (.*) \|$", DESIGN, re.MULTILINE)
+LAYERS = {name: int(number) for number, names in ROWS for name in re.findall(r"`(\w+)`", names)}
+BOXES = {name for name, number in LAYERS.items() if number == 4}
 JOBS = {command.module for command in flow.commands().values()}
 
 PLUGIN_MAY = {"plugin.points", "records", "urls", "conf", "errors", "log", "clock"}
@@ -51,14 +34,9 @@ need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, Htm
 
 def layer(module: str) -> int:
     """The layer of a module of minutch."""
-    first = module.removeprefix("minutch").lstrip(".").partition(".")[0]
     if module in JOBS:
-        return 6
-    if first in TOP or not first:
-        return 7
-    if first in BOXES:
         return 5
-    return FOUNDATIONS[first]
+    return LAYERS[module.removeprefix("minutch").lstrip(".").partition(".")[0] or "__init__"]
 
 
 def name_of(path: Path) -> str:
@@ -111,7 +89,7 @@ def test_imports_point_down(module: str) -> None:
             assert other.partition(".")[0] != "plugins"
             continue
         assert layer(other) <= mine, f"{module} (layer {mine}) imports {other} (layer {layer(other)})"
-        assert other not in JOBS or mine == 7, f"{module} imports the job {other}"
+        assert other not in JOBS or mine == 6, f"{module} imports the job {other}"
 
 
 def test_boxes_take_from_each_other_only_what_is_below_jobs() -> None:

@@ -20,9 +20,12 @@ echo "$(basename "$0") $*" >> "{log}"
 case "$*" in
     "-m venv"*) mkdir -p "${{@: -1}}/bin" && cp "$0" "${{@: -1}}/bin/python" ;;
     *"pip install"*) [ -z "${{PIP_FAILS:-}}" ] || {{ echo "no such package"; exit 1; }} ;;
+    *"minutch warm") [ -z "${{WARM_FAILS:-}}" ] || {{ echo "no such command"; exit 1; }} ;;
+    *" ruff check"*) [ -z "${{RUFF_FAILS:-}}" ] ;;
     "-c import sys, venv"*) [ -z "${{TOO_OLD:-}}" ] ;;
 esac
 """
+WARM = "python -m minutch warm"
 TOOLS = ("basename", "bash", "cat", "cksum", "cp", "dirname", "flock", "mkdir", "readlink", "tail")
 
 
@@ -74,7 +77,7 @@ def test_bash_reads_it(script: str) -> None:
         ("minutch", "", "python -m minutch inject a b"),
         ("crawl", "", "python -m minutch.crawl inject a b"),
         ("demo", "", "python -m tests.support.demo inject a b"),
-        ("test", "[test]", "python -m pytest -n auto inject a b"),
+        ("test", "[test]", "python -m pytest -n auto --dist worksteal -rs inject a b"),
     ],
 )
 def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, handed: str) -> None:
@@ -82,12 +85,13 @@ def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, ha
     done = checkout.run(script, "inject", "a", "b")
     assert done.returncode == 0
     assert "minutch: installing what it needs" in done.stderr
-    assert checkout.calls() == [f"python3 -m venv --clear {checkout.home / '.venv'}", install, handed]
+    assert "minutch: compiling kernels" in done.stderr
+    assert checkout.calls() == [f"python3 -m venv --clear {checkout.home / '.venv'}", install, WARM, handed]
     checkout.run(script, "inject", "a", "b")
     assert checkout.calls() == [handed]
     (checkout.home / "pyproject.toml").write_text("[project]\nname = 'changed'\n")
     checkout.run(script, "inject", "a", "b")
-    assert checkout.calls() == [install, handed]
+    assert checkout.calls() == [install, WARM, handed]
 
 
 def test_from_anywhere_and_through_a_link(checkout: Checkout, tmp_path: Path) -> None:
@@ -117,6 +121,22 @@ def test_a_failed_installation_shows_why_and_is_tried_again(checkout: Checkout) 
     assert checkout.calls()[-1] == "python -m minutch"
 
 
+def test_kernels_that_cannot_be_compiled_stop_nothing(checkout: Checkout) -> None:
+    done = checkout.run("minutch", "inject", WARM_FAILS="1")
+    assert done.returncode == 0
+    assert "minutch: the kernels were not compiled" in done.stderr
+    assert checkout.calls()[-2:] == [WARM, "python -m minutch inject"]
+    assert "no such command" in (checkout.home / ".venv" / "install.log").read_text()
+
+
+def test_lint_runs_all_its_tools_and_fails_if_one_does(checkout: Checkout) -> None:
+    tools = ["python -m ruff check .", "python -m ruff format --check .", "python -m mypy"]
+    assert checkout.run("lint").returncode == 0
+    assert checkout.calls()[-4:] == [WARM, *tools]
+    assert checkout.run("lint", RUFF_FAILS="1").returncode == 1
+    assert checkout.calls() == tools
+
+
 def test_the_tests_run_in_the_checkout(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout.run("test", "tests/x.py", cwd=tmp_path).returncode == 0
-    assert checkout.calls()[-1] == "python -m pytest -n auto tests/x.py"
+    assert checkout.calls()[-1] == "python -m pytest -n auto --dist worksteal -rs tests/x.py"

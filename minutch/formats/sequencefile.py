@@ -154,12 +154,23 @@ class SequenceFileReader:
         """As iterating, but the values as they are stored: in a file of compression RECORD, compressed."""
         return iter(self) if self._empty or self.compression == BLOCK else self._plain_records()
 
+    @property
+    def value_type(self) -> type[Writable]:
+        """The class of the values; FormatError, naming the file, if minutch has none of that name."""
+        return self._type(self.value_class)
+
+    def _type(self, class_name: str) -> type[Writable]:
+        try:
+            return lookup(class_name)
+        except FormatError as exc:
+            raise exc.at(self.name) from exc.__cause__
+
     def records(self) -> Iterator[tuple[Writable, Writable]]:
         """The records as Writables; raises FormatError for a class that is not known or a record that is not one.
 
         The error's offset is that of the record, or of the block that it lies in.
         """
-        key_type, value_type = lookup(self.key_class), lookup(self.value_class)
+        key_type, value_type = self._type(self.key_class), self.value_type
         at = self.position
         for key, value in self:
             try:

@@ -34,7 +34,7 @@ from minutch.formats.mapfile import DATA, MapFileReader, MapFileWriter
 from minutch.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
 from minutch.formats.sequenceheader import COMPRESSIONS
-from minutch.formats.writables import UTF8, Writable, lookup
+from minutch.formats.writables import UTF8, Writable
 from minutch.tables.database import part_name, part_paths
 from minutch.tables.install import sync_path, sync_tree
 
@@ -157,7 +157,7 @@ class Segment:
         """All records as they lie, part by part. Raises FormatError naming the file."""
         for path in self.data_files(folder):
             with SequenceFileReader(path) as reader:
-                url_of, value_type = _url_decoder(reader), lookup(reader.value_class)
+                url_of, value_type = _url_decoder(reader), reader.value_type
                 at = reader.position
                 for key, value in reader:
                     url = url_of(key)
@@ -312,10 +312,20 @@ _URL_DECODERS: dict[str, Callable[[bytes], bytes]] = {TEXT: _text_url, UTF8.clas
 
 
 def _url_decoder(reader: SequenceFileReader) -> Callable[[bytes], bytes]:
+    """The URL of a serialized key of `reader`; FormatError, naming its file, for one that is none."""
     try:
-        return _URL_DECODERS[reader.key_class]
+        decode_key = _URL_DECODERS[reader.key_class]
     except KeyError:
         raise FormatError("wrong key class", path=reader.name, expected=TEXT, found=reader.key_class) from None
+
+    def url_of(key: bytes) -> bytes:
+        try:
+            return decode_key(key)
+        except FormatError as exc:
+            exc.what, exc.path, exc.offset = f"bad key: {exc.what}", reader.name, reader.position
+            raise
+
+    return url_of
 
 
 def _raw_records(path: Path, *, stored: bool = False) -> Iterator[RawRecord]:
@@ -345,7 +355,7 @@ def _get(part: Path, url: bytes) -> Iterator[Writable]:
 def _matching(
     reader: SequenceFileReader, records: Iterable[RawRecord], url: bytes, *, in_order: bool
 ) -> Iterator[Writable]:
-    url_of, value_type = _url_decoder(reader), lookup(reader.value_class)
+    url_of, value_type = _url_decoder(reader), reader.value_type
     for key, value in records:
         if url_of(key) == url:
             yield decode(value_type, value, reader.name, None, url)

@@ -188,6 +188,7 @@ def check(
 MANY_LINKS = [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5, 0.25, 0.5, *[0.125] * 40)]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS]))
 @example([], MANY_LINKS, FEW_LINKS)

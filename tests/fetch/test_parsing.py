@@ -117,6 +117,7 @@ def data(segment: Segment, url: str) -> ParseData:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_no_page_takes_another_along(
     server: MisbehavingServer, tmp_path: Path, trap: dict[str, str], processes: int

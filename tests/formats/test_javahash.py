@@ -22,7 +22,7 @@ def _rows(name: str) -> list[list[str]]:
         return list(csv.reader(lines))[1:]
 
 
-@needs_golden
+@needs_golden("sequencefiles/hash.jsonl")
 def test_golden_hashes_and_partitions() -> None:
     lines = (SEQUENCEFILES / "hash.jsonl").read_text(encoding="utf-8").splitlines()
     for row in map(json.loads, lines):
@@ -33,7 +33,7 @@ def test_golden_hashes_and_partitions() -> None:
     assert len(lines) > 500
 
 
-@needs_golden
+@needs_golden("sequencefiles/floats.csv")
 def test_golden_floats_and_doubles() -> None:
     for bits, as_float, as_double in _rows("floats.csv"):
         value = struct.unpack(">f", bytes.fromhex(bits.zfill(8)))[0]

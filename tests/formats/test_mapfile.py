@@ -58,7 +58,7 @@ def _write(path: Path, records: Records, **options: object) -> Path:
     return path
 
 
-@needs_golden
+@needs_golden("sequencefiles/{name}")
 @pytest.mark.parametrize(("name", "kind", "interval"), DIRECTORIES)
 def test_golden_directory_both_ways(name: str, kind: str, interval: int, tmp_path: Path) -> None:
     golden = SEQUENCEFILES / name
@@ -80,7 +80,7 @@ def test_golden_directory_both_ways(name: str, kind: str, interval: int, tmp_pat
         assert (tmp_path / name / file).read_bytes() == (golden / file).read_bytes(), file
 
 
-@needs_golden
+@needs_golden("sequencefiles/{name}")
 @pytest.mark.parametrize(("name", "kind", "interval"), [*DIRECTORIES, ("mapfile-BLOCK", "mapfile", 128)])
 def test_lost_index_of_a_golden_directory(
     name: str, kind: str, interval: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -99,7 +99,7 @@ def test_lost_index_of_a_golden_directory(
     assert sorted(path.name for path in copy.iterdir()) == sorted(FILES)
 
 
-@needs_golden
+@needs_golden("sequencefiles/mapfile-{layout}")
 @pytest.mark.parametrize("layout", ["NONE", "RECORD", "BLOCK"])
 def test_golden_lookups(layout: str) -> None:
     """The listing's getClosest was printed from an object that getClosestBefore had moved on: it is the same column."""

@@ -69,10 +69,16 @@ def test_golden_map_writables_print_as_javas_do() -> None:
     assert lines == {name: "{" + ", ".join(entries) + "}" for name, entries in expected.items()}
 
 
-@needs_golden
+@needs_golden("{path}")
 @pytest.mark.parametrize(
     "path",
-    ["crawl-small/run-rich-r2/crawl", "nutch-1.20/crawl", "nutch-testresources", "nutch-trunk-edge-linkdb"],
+    [
+        "crawl-small/run-default-r1/crawl",
+        "crawl-small/run-rich-r2/crawl",
+        "nutch-1.20/crawl",
+        "nutch-testresources",
+        "nutch-trunk-edge-linkdb",
+    ],
 )
 def test_golden_databases_and_segments_as_text_and_json(path: str) -> None:
     code, text = _run(str(GOLDEN / path))

@@ -14,7 +14,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.tables import rows
 from tests.support.golden import GOLDEN, needs_golden
 
-pytestmark = needs_golden
+pytestmark = needs_golden("tables/schedule.csv.gz")
 
 JAVA = "org.apache.nutch.crawl."
 ADAPTIVE = "db.fetch.schedule.adaptive."

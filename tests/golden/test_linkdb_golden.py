@@ -74,6 +74,7 @@ def test_crawl(step: Step, tmp_path: Path) -> None:
     assert database_records(linkdb / "current") == database_records(step.after("linkdb") / "current")
 
 
+@needs_golden("nutch-1.20/crawl/segments")
 def test_trunk_on_segments_of_1_20(tmp_path: Path) -> None:
     crawl = GOLDEN / "nutch-1.20/crawl"
     overrides = {"mapreduce.job.reduces": "2", "linkdb.ignore.internal.links": "false"}
@@ -85,6 +86,7 @@ def test_trunk_on_segments_of_1_20(tmp_path: Path) -> None:
     assert found == database_records(GOLDEN / "nutch-1.20/trunk-linkdb/current")
 
 
+@needs_golden("nutch-1.20/crawl/segments")
 def test_the_layout_of_the_database_is_kept(tmp_path: Path) -> None:
     step = [step for step in steps("invertlinks") if step.run.name == "nutch-1.20"][-1]
     linkdb = copied(step.before("linkdb"), tmp_path / "linkdb")
@@ -94,6 +96,7 @@ def test_the_layout_of_the_database_is_kept(tmp_path: Path) -> None:
     assert database_records(linkdb / "current") == database_records(step.after("linkdb") / "current")
 
 
+@needs_golden("{linkdb}", "{dump}")
 @pytest.mark.parametrize(
     ("linkdb", "dump"),
     [
@@ -131,6 +134,7 @@ def test_single_page(console: Path) -> None:
     assert out.getvalue() + "[exit 0]\n" == text
 
 
+@needs_golden("nutch-1.20/edge-linkdb", "nutch-trunk-edge-linkdb/metadata")
 def test_a_mixture_of_layouts_is_refused(tmp_path: Path) -> None:
     copied(GOLDEN / "nutch-1.20/edge-linkdb", tmp_path / "mixed")
     copied(GOLDEN / "nutch-trunk-edge-linkdb/metadata/current/part-r-00000", tmp_path / "mixed/current/part-r-00001")

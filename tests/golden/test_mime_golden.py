@@ -12,7 +12,7 @@ from minutch.conf import Configuration
 from minutch.parse.mime import MimeUtil, clean_type
 from tests.support.golden import GOLDEN, needs_golden
 
-pytestmark = needs_golden
+pytestmark = needs_golden("tables/mime.jsonl")
 
 # Differences that are meant, as (column, content type, URL, content): none at present.
 KNOWN: frozenset[tuple[str, str | None, str, bytes]] = frozenset()

@@ -43,6 +43,7 @@ def comes_back(value: bytes, class_name: str, *, same_order: bool) -> bool:
     return written == value
 
 
+@needs_golden("{crawl}")
 @pytest.mark.parametrize("crawl", CRAWLS)
 def test_every_record_comes_back(crawl: str) -> None:
     counts: Counter[str] = Counter()
@@ -54,6 +55,7 @@ def test_every_record_comes_back(crawl: str) -> None:
     assert counts["CrawlDatum"] > 0 or counts["Inlinks"] > 0
 
 
+@needs_golden("{crawl}")
 @pytest.mark.parametrize(
     ("crawl", "layout"),
     [("crawl-small", LAYOUT_METADATA), ("crawl-small-adaptive", LAYOUT_METADATA), ("nutch-1.20/crawl", LAYOUT_PLAIN)],

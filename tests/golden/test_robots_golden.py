@@ -14,7 +14,7 @@ from minutch.urls.robots import RobotRules, parse_robots
 from tests.support.golden import needs_golden
 from tests.support.golden_tables import rows
 
-pytestmark = needs_golden
+pytestmark = needs_golden("tables/robots.jsonl.gz")
 
 UNSET = -(2**63)
 

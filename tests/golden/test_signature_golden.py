@@ -9,7 +9,7 @@ from minutch.parse.signature import from_conf
 from minutch.records.content import Content
 from tests.support.golden import GOLDEN, needs_golden
 
-pytestmark = needs_golden
+pytestmark = needs_golden("tables/signatures.jsonl")
 
 TABLE = GOLDEN / "tables" / "signatures.jsonl"
 PACKAGE = "org.apache.nutch.crawl."

@@ -81,6 +81,7 @@ def test_every_part_of_every_url() -> None:
     assert +wrong == Counter()
 
 
+@needs_golden("tables/resolve.jsonl")
 def test_every_resolved_target() -> None:
     table = rows("resolve.jsonl")
     wrong = [row for row in table if answer(resolve, row["base"], row["target"]) != row["resolveURL"]]
@@ -88,6 +89,7 @@ def test_every_resolved_target() -> None:
     assert wrong == []
 
 
+@needs_golden("tables/resolve.jsonl")
 def test_every_target_the_slow_way() -> None:
     wrong = [
         row
@@ -98,6 +100,7 @@ def test_every_target_the_slow_way() -> None:
     assert wrong == []
 
 
+@needs_golden("tables/pairs.jsonl")
 def test_every_pair() -> None:
     table = rows("pairs.jsonl")
     wrong = []

@@ -43,6 +43,10 @@ def write_configuration(folder: Path) -> Path:
         "plugin.includes": "nutch-extensionpoints",
         "hadoop.tmp.dir": str(folder / "tmp"),
         "http.agent.name": "minutch-interop",
+        # Small jobs end when they are done, not up to 1 s (or 5 s) later, and fill no buffers of 100 MB.
+        "mapreduce.client.progressmonitor.pollinterval": "10",
+        "mapreduce.client.completion.pollinterval": "10",
+        "mapreduce.task.io.sort.mb": "4",
     }
     body = "".join(
         f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in properties.items()

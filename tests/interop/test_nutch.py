@@ -22,7 +22,7 @@ from tests.records.samples import SAMPLES
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import copy_writable
 
-pytestmark = [pytest.mark.jvm, needs_golden]
+pytestmark = [pytest.mark.jvm, needs_golden("crawl-small/conf-rich")]
 
 Nutch = tuple[str, Harness]
 

@@ -33,7 +33,7 @@ def test_no_inlinks_fit_both_layouts_and_garbage_fits_none() -> None:
     assert layouts_of(b"\0\0\0\1\xff") == frozenset()
 
 
-@needs_golden
+@needs_golden("{folder}")
 @pytest.mark.parametrize(
     ("folder", "layout"),
     [

@@ -106,7 +106,7 @@ def test_golden_lists_and_gets(crawl: Path, console: Path, monkeypatch: pytest.M
         assert found == expected
 
 
-@needs_golden
+@needs_golden("crawl-small/run-default-r2/crawl/segments")
 def test_dump_of_several_partitions_keeps_all_urls(tmp_path: Path) -> None:
     segment = str(next(iter(sorted((CRAWLS[1] / "crawl/segments").iterdir()))))
     _run("-dump", segment, str(tmp_path / "1"))

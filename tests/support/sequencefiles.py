@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 from minutch.formats.javaio import DataOutput
-from tests.support.golden import GOLDEN
+from tests.support.golden import GOLDEN, in_set
 
 SEQUENCEFILES = GOLDEN / "sequencefiles"
 
@@ -27,12 +27,10 @@ def golden_records(kind: str) -> Records:
 
 
 def manifest() -> list[dict[str, str]]:
-    """The rows of `manifest.csv` whose file was written."""
-    path = SEQUENCEFILES / "manifest.csv"
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8") as lines:
-        return [row for row in csv.DictReader(lines) if row["status"] == "ok"]
+    """The rows of `manifest.csv` whose file was written, as far as the golden files have it."""
+    with (SEQUENCEFILES / "manifest.csv").open(encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["status"] == "ok"]
+    return [row for row in rows if in_set(SEQUENCEFILES / row["file"])]
 
 
 def old_header(version: int, key_class: str, value_class: str, *, compressed: bool = False, sync: bytes = b"") -> bytes:

@@ -1,0 +1,146 @@
+"""The properties that minutch has beyond Nutch's: each acts in some test; in one of these, if it has none elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+
+from minutch.fetch.state import FetchState, state_folder
+from minutch.records.crawldatum import CrawlDatum
+from minutch.urls.parts import Url
+from plugins.lib_http.base import Answer
+from plugins.lib_http.headers import SpellCheckedMetadata
+from plugins.lib_http.robotstxt import RobotsStore
+from plugins.protocol_http.http import Http
+from tests.support.golden import PROJECT, SHARED
+from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
+
+NUTCHS = SHARED / "nutch" / "properties.tsv"
+OWN = {
+    "fetcher.exceptions.per.queue.jitter",
+    "fetcher.record.skipped",
+    "http.accept.encoding",
+    "http.dns.cache.min.seconds",
+    "http.dns.cache.seconds",
+    "http.dns.negative.seconds",
+    "http.dns.resolver",
+    "http.dns.servers",
+    "http.retry.after.max.seconds",
+    "http.robots.cache.seconds",
+    "http.robots.parser",
+    "http.robots.unreachable.allow",
+    "http.store.etag",
+    "http.tls.ca.file",
+    "http.transport",
+    "linkdb.inlink.layout",
+    "minutch.engine.memory",
+    "minutch.fetch.processes",
+    "minutch.fetch.state",
+    "parser.character.encoding.detect",
+    "parser.html.outlinks.whatwg",
+    "parser.worker.memory",
+    "parser.workers",
+    "parser.x.robots.tag",
+    "urlfilter.regex.seconds",
+    "urlnormalizer.regex.seconds",
+}
+"""The properties of conf/nutch-default.xml that Nutch's has not."""
+
+
+def declared() -> set[str]:
+    """The properties of conf/nutch-default.xml."""
+    root = ElementTree.parse(PROJECT / "conf" / "nutch-default.xml").getroot()
+    return {element.findtext("name", "") for element in root.iter("property")}
+
+
+def test_they_are_in_the_defaults() -> None:
+    assert sorted(OWN - declared()) == []
+
+
+@pytest.mark.skipif(
+    not NUTCHS.is_file(), reason="the list of Nutch's properties is not beside this checkout (../shared)"
+)
+def test_all_other_properties_are_nutchs() -> None:
+    lines = NUTCHS.read_text(encoding="utf-8").splitlines()[1:]
+    assert declared() - {line.split("\t")[1] for line in lines} == OWN
+
+
+def test_each_is_named_in_a_test() -> None:
+    """Tests also write `http__store__etag=` and `parser_workers=`, as keywords."""
+    list_of_names = re.compile(r"^OWN = \{.*?^\}", re.MULTILINE | re.DOTALL)
+    files = (PROJECT / "tests").rglob("test_*.py")
+    text = re.sub("_+", ".", "\n".join(list_of_names.sub("", path.read_text(encoding="utf-8")) for path in files))
+    words = set(re.findall(r"[\w.-]+", text))
+    assert sorted(name for name in OWN if name not in words) == []
+
+
+# Tests of properties
+
+
+@pytest.mark.parametrize("name", ["http.accept.encoding"])
+async def test_what_is_accepted_may_be_said(name: str) -> None:
+    asked: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers["accept-encoding"])
+        return httpx.Response(200)
+
+    for values in ({}, {name: "br;q=0.5"}):
+        protocol = Http(conf_for().with_values(values), {}, httpx.MockTransport(handler))
+        await protocol.get_protocol_output("http://a.example/", CrawlDatum())
+    assert "gzip" in asked[0]
+    assert asked[1] == "br;q=0.5"
+
+
+def test_http_store_etag(tmp_path: Path) -> None:
+    for number, (store, kept) in enumerate((("true", '"v1"'), ("false", None))):
+        with MisbehavingServer() as server:
+            server.pages["/p"] = page(b"text", 'ETag: "v1"')
+            segment = make_segment(tmp_path / str(number), [server.url("p")])
+            fetch_segment(segment, conf_for().with_values({"http.store.etag": store}))
+            with FetchState(state_folder(segment.path)) as state:
+                assert state.etag(server.url("p")) == kept
+
+
+def test_fetcher_record_skipped(tmp_path: Path) -> None:
+    for number, (write, records) in enumerate((("true", 3), ("false", 1))):
+        with MisbehavingServer() as server:
+            urls = [server.url(name) for name in ("code-500-cut-off", "p1", "p2")]
+            segment = make_segment(tmp_path / str(number), urls)
+            conf = conf_for(fetcher__max__exceptions__per__queue="0", fetcher__record__skipped=write)
+            counters = fetch_segment(segment, conf, threads=1)
+            assert counters["generated"] == 3
+            assert counters["fetched"] == counters["gone"] == 0
+            assert len(fetched(segment)) == records
+
+
+def robots_store(answers: list[int], **values: str) -> RobotsStore:
+    """A store whose hosts forbid /no if the next of `answers` is 200."""
+
+    async def ask(url: Url, datum: CrawlDatum, limit: int) -> Answer:
+        return Answer(answers.pop(0), b"User-agent: *\nDisallow: /no\n", SpellCheckedMetadata())
+
+    return RobotsStore.from_conf(conf_for(**values), ask)
+
+
+@pytest.mark.parametrize(("value", "allowed"), [("true", True), ("false", False)])
+async def test_http_robots_unreachable_allow(value: str, allowed: bool) -> None:
+    store = robots_store([503], http__robots__unreachable__allow=value, http__robots__503__defer__visits="false")
+    assert (await store.rules("http://a/x")).is_allowed("http://a/x") is allowed
+
+
+async def test_http_robots_cache_seconds(tmp_path: Path) -> None:
+    for seconds, left in (("3600", 1), ("0", 0)):
+        answers = [200, 200]
+        for _ in range(2):  # two rounds
+            state = tmp_path / seconds
+            state.mkdir(exist_ok=True)
+            store = robots_store(answers, http__robots__cache__seconds=seconds, minutch__fetch__state=str(state))
+            assert not (await store.rules("http://a/x")).is_allowed("http://a/no")
+            store.close()
+        assert len(answers) == left
