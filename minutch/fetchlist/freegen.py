@@ -1,7 +1,9 @@
 """freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try something out.
 
 The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries have the default
-interval and the score that the scoring filters give to a seed. Matched: org.apache.nutch.tools.FreeGenerator.
+interval and the score that the scoring filters give to a seed.
+
+Source: org.apache.nutch.tools.FreeGenerator.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
 from minutch.crawldb.scoring import injected_scores
 from minutch.crawldb.seeds import read_seeds, seed_files
-from minutch.fetchlist.fetchlists import FetchListWriter, address_of, number_of_lists
+from minutch.fetchlist.lists import FetchListWriter, address_of, number_of_lists
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
 from minutch.plugin.urlrules import UrlRules
@@ -78,7 +80,7 @@ def freegen(
     entries = injected_scores(_entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters)
     counters.add(SELECTED, len(entries))
     writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=None)
-    return writer.write([entries], context.clock), counters
+    return writer.write(entries, context.clock), counters
 
 
 def _entries(urls: pl.Series, conf: Configuration, now: int) -> pl.DataFrame:

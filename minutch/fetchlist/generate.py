@@ -2,14 +2,15 @@
 
 Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where nothing is selected the
 job says so, with the reasons, and exits with 1. Entries are read partition by partition; only those that are due stay
-in memory. Decisions are made in `select`, orders in `arrange`, parts in `partitioner`.
-Matched: org.apache.nutch.crawl.Generator.
+in memory: `due` finds them, `select` gives them places, `lists` writes them.
+
+Source: org.apache.nutch.crawl.Generator.
 """
 
 from __future__ import annotations
 
 import logging
-import random
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -22,10 +23,8 @@ from minutch.conf import Configuration
 from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
-from minutch.fetchlist.fetchlists import FetchListWriter, address_of, number_of_lists, stamp
-from minutch.fetchlist.select import Conditions, Due, due
-from minutch.fetchlist.selection import NO_LIMIT, Selection
-from minutch.fetchlist.summary import describe
+from minutch.fetchlist import due, select
+from minutch.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
 from minutch.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import ScoringFilters, URLFilters
@@ -66,8 +65,6 @@ FLAGS: Final = (
 
 CURRENT_TIME_PROPERTY: Final = "generate.curTime"
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
-SPLIT_BYTES: Final = 32 << 20
-"""Of a file goes to one map task: the block size of Hadoop's local file system (fs.local.block.size)."""
 _MS_PER_DAY: Final = 86_400_000
 
 
@@ -80,7 +77,7 @@ def run(args: list[str], context: JobContext) -> int:
         Path(given.positional[0]),
         Path(given.positional[1]),
         context,
-        top_n=given.get("-topN", NO_LIMIT),
+        top_n=given.get("-topN", select.NO_LIMIT),
         add_days=given.get("-adddays", 0),
         filtering=not given["-noFilter"],
         normalize=not given["-noNorm"],
@@ -106,7 +103,7 @@ def generate(
     segments: Path,
     context: JobContext,
     *,
-    top_n: int = NO_LIMIT,
+    top_n: int = select.NO_LIMIT,
     add_days: int = 0,
     filtering: bool = True,
     normalize: bool = True,
@@ -124,15 +121,15 @@ def generate(
     conf = context.conf
     now = conf.get_long(CURRENT_TIME_PROPERTY, context.clock.now())
     time = conf.get_long(GENERATE_TIME_KEY, now)
-    conditions = Conditions.from_conf(conf, now + add_days * _MS_PER_DAY, _compiled(expression))
+    conditions = due.Conditions.from_conf(conf, now + add_days * _MS_PER_DAY, _compiled(expression))
     db = CrawlDb(crawldb)
     _log_start(filtering, normalize, top_n, expression)
     result = Generated()
     with db.lock(force):
         found = _find_due(db, conf, conditions, context, filtering)
-        for task in found:
-            result.counters.merge(task.counters)
-        selection = Selection(
+        for table in found:
+            result.counters.merge(table.counters)
+        selection = select.Selection(
             conf,
             top_n=top_n,
             segments=max_segments,
@@ -141,18 +138,19 @@ def generate(
             resolve=address_of,
         )
         nothing = empty(CRAWLDB_SCHEMA).with_columns(sort=pl.lit(None, pl.Float32))
-        chosen = selection.choose([task.entries for task in found] or [nothing], result.counters)
-        if not sum(map(len, chosen)):
+        chosen = selection.choose([table.entries for table in found] or [nothing], result.counters)
+        if chosen.is_empty():
             _log_why(result.counters, found)
             return result
-        writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, random.getrandbits(32))
+        # Nutch draws a seed, so that a host is not always in the same part
+        writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=time)
         for number in range(1, max_segments + 1):
-            lists = [stamp(table.filter(pl.col("segment") == number), time) for table in chosen]
-            if any(map(len, lists)):
-                result.segments.append(writer.write(lists, context.clock))
+            entries = chosen.filter(pl.col("segment") == number)
+            if len(entries):
+                result.segments.append(writer.write(stamp(entries, time), context.clock))
                 log.info("Generator: segment: %s", result.segments[-1])
         if conf.get_boolean(UPDATE_PROPERTY, False):
-            _mark(db, conf, pl.concat([table["key"] for table in chosen]), time, context)
+            _mark(db, conf, chosen["key"], time, context)
     return result
 
 
@@ -169,37 +167,44 @@ def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | N
     log.info("Generator: selecting the best pages that are due")
     log.info("Generator: filtering: %s", str(filtering).lower())
     log.info("Generator: normalizing: %s", str(normalize).lower())
-    if top_n != NO_LIMIT:
+    if top_n != select.NO_LIMIT:
         log.info("Generator: topN: %d", top_n)
     if expression is not None:
         log.info("Generator: expr: %s", expression)
 
 
 def _find_due(
-    db: CrawlDb, conf: Configuration, conditions: Conditions, context: JobContext, filtering: bool
-) -> list[Due]:
-    """What is due in each stretch of the CrawlDb that is a map task's share (`SPLIT_BYTES`), in order."""
+    db: CrawlDb, conf: Configuration, conditions: due.Conditions, context: JobContext, filtering: bool
+) -> list[due.Due]:
+    """What is due in each stretch of the CrawlDb."""
     schedule, scoring = fetch_schedule(conf), ScoringFilters(conf)
     filters = URLFilters(conf) if filtering else None
     with context.progress("generate", db.estimate) as progress:
 
-        def find(frame: pl.DataFrame) -> Due:
+        def find(frame: pl.DataFrame) -> due.Due:
             progress.advance(len(frame))
-            return due(frame, conditions, schedule, scoring, filters)
+            return due.due(frame, conditions, schedule, scoring, filters)
 
-        def find_in(part: Path) -> list[Due]:
-            return [find(frame) for frame in scan(part, span_size=SPLIT_BYTES)]
+        def find_in(part: Path) -> list[due.Due]:
+            return [find(frame) for frame in scan(part)]
 
         return list(chain.from_iterable(for_each(find_in, db.require_parts())))
 
 
-def _log_why(counters: Counters, found: list[Due]) -> None:
+def _log_why(counters: Counters, found: list[due.Due]) -> None:
     log.warning("Generator: 0 records selected for fetching, exiting ...")
     for reason in describe(counters):
         log.warning("Generator: %s", reason)
-    dates = [task.next_due for task in found if task.next_due is not None]
+    dates = [table.next_due for table in found if table.next_due is not None]
     if dates:
         log.warning("Generator: the next page is due at %s", date_to_string(min(dates)))
+
+
+def describe(counters: Mapping[str, int]) -> Iterator[str]:
+    """A line for each reason that left out entries; one line where the CrawlDb has none."""
+    reasons = due.REASONS | select.REASONS
+    lines = [f"{counters[name]:,} {text}" for name, text in reasons.items() if counters.get(name, 0)]
+    return iter(lines or ["the CrawlDb has no entries"])
 
 
 def _mark(db: CrawlDb, conf: Configuration, selected: pl.Series, time: int, context: JobContext) -> None:

@@ -1,171 +1,178 @@
-"""Which pages are fetched next: every decision of generate has its home here. No I/O; `now` is an argument.
+"""Which of the pages that are due get a place in a fetch list: topN, segments, at most so many of one host. No I/O.
 
-    due     of all entries those that may be fetched, each rejection counted, with the value that they are sorted by
-    Quota   how many of them, best first: topN, segments, and at most so many of one host or domain
+Best first: by descending sort value, then by the hash of the URL that fetch lists are sorted by, then by the URL's
+bytes. Nutch leaves the order of equal sort values open; the hash scatters them, so that a cut at topN takes pages of
+all hosts and not those at the beginning of the alphabet.
 
-Matched: org.apache.nutch.crawl.Generator, SelectorMapper (`due`) and SelectorReducer (`Quota`), the counters' names
-included. A page's first reason to be left out is the one that counts, in Nutch's order.
+    hash = 1; for each byte of VInt length and URL, the last one first: hash = 31 * hash + signed byte, in 32 bits
+
+With several reducers (mapreduce.job.reduces) each deals out topN / reducers places to the hosts that are its own.
+
+Source: org.apache.nutch.crawl.Generator, SelectorReducer, DecreasingFloatComparator and HashComparator.
 """
 
 from __future__ import annotations
 
-import logging
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from minutch.conf import Configuration
-from minutch.crawldb.schedule import AbstractFetchSchedule
-from minutch.errors import ConfigError, PluginError
-from minutch.formats.javahash import float32
-from minutch.formats.writables import LongWritable
+from minutch.fetchlist.partition import Resolve, UrlPartitioner
 from minutch.job import Counters
-from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.crawldatum import status_by_name
-from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.records.rawmap import text_key, values_of
-from minutch.tables import rows
+from minutch.kernels import hash as hash_kernels
+from minutch.kernels.arrow import from_series
+from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
 from minutch.tables.frame import decode_keys
+from minutch.tables.parallel import for_each
+from minutch.urls.hosts import domains_of, hosts_of
 
-if TYPE_CHECKING:
-    from minutch.expressions import Expression
+Ints = NDArray[np.int64]
+Ranks = NDArray[np.uint64]
 
-log = logging.getLogger(__name__)
-
-FILTERED: Final = "url_filters_rejected_total"
-NOT_DUE: Final = "schedule_rejected_total"
-WAITING: Final = "wait_for_update_total"
-EXPRESSION: Final = "expr_rejected_total"
-STATUS: Final = "status_rejected_total"
-LOW_SCORE: Final = "score_too_low_total"
-INTERVAL: Final = "interval_rejected_total"
+SELECTED: Final = "selected_total"
+NOT_IN_TOP: Final = "not_in_top_n_total"
 MALFORMED: Final = "malformed_urls_skipped_total"
 HOSTS_OVER_LIMIT: Final = "hosts_affected_per_host_overflow_total"
 OVER_LIMIT: Final = "urls_skipped_per_host_overflow_total"
 
-GENERATE_TIME: Final = text_key(GENERATE_TIME_KEY)
-_FIRST_SORT_VALUE: Final = 1.0
+REASONS: Final = {
+    MALFORMED: "that are no URLs",
+    OVER_LIMIT: "over the limit of their host or domain (generate.max.count)",
+    NOT_IN_TOP: "beyond topN",
+}
+"""What the counters of entries that got no place say."""
+
+NO_LIMIT: Final = (1 << 63) - 1
+_BLOCK: Final = 10_000  # entries whose hosts are looked up at a time
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What an entry has to meet besides URL filters and schedule. Times in ms."""
-
-    now: int
-    generate_delay: int
-    min_score: float
-    min_interval: int
-    status: int
-    expression: Expression | None
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, now: int, expression: Expression | None) -> Conditions:
-        """From `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not exist."""
-        status = conf.get_trimmed("generate.restrict.status") or ""
-        code = status_by_name(status) if status else -1
-        if status and code < 0:
-            raise ConfigError(f"generate.restrict.status: there is no status '{status}'")
-        return cls(
-            now=now,
-            generate_delay=conf.get_long("crawl.gen.delay", 604_800_000),
-            min_score=conf.get_float("generate.min.score", math.nan),
-            min_interval=conf.get_int("generate.min.interval", -1),
-            status=code,
-            expression=expression,
-        )
+def url_hashes(keys: pl.Series) -> NDArray[np.uint32]:
+    """The hash code of each URL (Binary), moved so that its unsigned order is the signed order of Java's."""
+    strings, hashes = from_series(keys), np.empty(len(keys), np.int32)
+    hash_kernels.url_hashes(strings.views, strings.addresses, hashes)
+    return hashes.view(np.uint32) ^ np.uint32(1 << 31)
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
-    """What `due` found: `entries` of CRAWLDB_SCHEMA with `sort` (Float32), in their order."""
-
-    entries: pl.DataFrame
-    counters: Counters
-    next_due: int | None  # ms: when the first of those that are not due will be
-
-
-def due(
-    frame: pl.DataFrame,
-    conditions: Conditions,
-    schedule: AbstractFetchSchedule,
-    scoring: ScoringFilters,
-    filters: URLFilters | None,
-) -> Due:
-    """The entries of `frame` that may be fetched. Those that the schedule brings forward come out changed."""
-    counters = Counters()
-
-    def keep(table: pl.DataFrame, mask: pl.Series, reason: str) -> pl.DataFrame:
-        kept = table if mask.all() else table.filter(mask)
-        counters.add(reason, len(table) - len(kept))
-        return kept
-
-    if filters is not None:
-        frame = keep(frame, _passes(frame, filters), FILTERED)
-    frame, is_due = schedule.should_fetch_columns(frame, conditions.now)
-    later = frame["fetch_time"].filter(~is_due)
-    frame = keep(frame, is_due, NOT_DUE)
-    frame = keep(frame, ~_awaits_update(frame, conditions), WAITING)
-    frame = frame.with_columns(sort=_sort_values(frame, scoring))
-    if conditions.expression is not None:
-        from minutch.tables.matching import matching
-
-        frame = keep(frame, matching(frame, conditions.expression), EXPRESSION)
-    if conditions.status != -1:
-        frame = keep(frame, frame["status"] == conditions.status, STATUS)
-    if not math.isnan(conditions.min_score):
-        frame = keep(frame, ~(frame["sort"] < conditions.min_score).fill_null(False), LOW_SCORE)
-    if conditions.min_interval != -1:
-        frame = keep(frame, frame["fetch_interval"] <= conditions.min_interval, INTERVAL)
-    return Due(frame, counters, int(later.min()) if len(later) else None)  # type: ignore[arg-type]
-
-
-def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:
-    return filters.filter_column(decode_keys(frame["key"])).is_not_null()
-
-
-def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
-    """Which entries are in an earlier fetch list whose result may still come."""
-    waiting = np.zeros(len(frame), dtype=bool)
-    for row, value in values_of(frame["metadata"], GENERATE_TIME).items():
-        if isinstance(value, LongWritable):
-            waiting[row] = value.value + conditions.generate_delay > conditions.now
-    return pl.Series(waiting)
-
-
-def _sort_values(frame: pl.DataFrame, scoring: ScoringFilters) -> pl.Series:
-    """What entries are sorted by; a filter that fails leaves an entry the value it started with."""
-    init = pl.repeat(_FIRST_SORT_VALUE, len(frame), dtype=pl.Float32, eager=True).alias("sort")
-    try:
-        return scoring.generator_sort_value_columns(frame, init).alias("sort")
-    except PluginError as exc:
-        log.warning("a scoring filter failed, going on record by record: %s", exc)
-    values = []
-    for url, datum in rows.records(frame):
-        try:
-            values.append(float32(scoring.generator_sort_value(url, datum, _FIRST_SORT_VALUE)))
-        except PluginError as exc:
-            log.warning("no sort value for %s: %s", url, exc)
-            values.append(_FIRST_SORT_VALUE)
-    return pl.Series("sort", values, dtype=pl.Float32)
-
-
-def sort_keys(values: pl.Series) -> NDArray[np.int64]:
-    """Integers that ascend where the 32-bit `values` descend, in the order of Float.compare."""
+def descending(values: pl.Series) -> NDArray[np.uint32]:
+    """Integers that ascend where the 32-bit `values` descend, in the order of Float.compare: NaN comes first."""
     numbers = values.to_numpy()
     bits = numbers.view(np.int32)
-    bits = np.where(np.isnan(numbers), np.int32(0x7FC0_0000), np.where(bits < 0, bits ^ 0x7FFF_FFFF, bits))
-    return (1 << 31) - bits.astype(np.int64)
+    ascending = np.where(np.isnan(numbers), np.int32(0x7FC0_0000), np.where(bits < 0, bits ^ 0x7FFF_FFFF, bits))
+    return ~(ascending.astype(np.int32).view(np.uint32) ^ np.uint32(1 << 31))
+
+
+def ranks_of(order: NDArray[np.uint32], keys: pl.Series) -> Ranks:
+    """Numbers that ascend with `order`, then with the hash of the URL."""
+    return order.astype(np.uint64) << np.uint64(32) | url_hashes(keys)
+
+
+def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
+    """The numbers of all rows by rank, then key, in stretches of which the first has about `first` rows."""
+    low = 0
+    while first < len(ranks):
+        bound = int(np.partition(ranks, first - 1)[first - 1])
+        yield by_rank(np.flatnonzero((ranks >= low) & (ranks <= bound)), ranks, keys)
+        low, first = bound + 1, 4 * first
+    yield by_rank(np.flatnonzero(ranks >= low), ranks, keys)
+
+
+def by_rank(rows: Ints, ranks: Ranks, keys: pl.Series) -> Ints:
+    """`rows` by rank, those of equal rank by key."""
+    rows = rows[np.argsort(ranks[rows], kind="stable")]
+    is_equal = ranks[rows[1:]] == ranks[rows[:-1]]
+    places = np.flatnonzero(np.append(is_equal, False) | np.append(False, is_equal))
+    if len(places):  # URLs with the same hash
+        equals = rows[places]
+        table = pl.DataFrame({"rank": ranks[equals], "key": keys.gather(equals)})
+        rows[places] = equals[table.select(pl.arg_sort_by("rank", "key")).to_series().to_numpy()]
+    return rows
+
+
+class Selection:
+    """What limits the selection: `top_n` per segment, `segments`, generate.max.count, generate.count.mode."""
+
+    def __init__(
+        self, conf: Configuration, *, top_n: int, segments: int, normalize: bool, reducers: int, resolve: Resolve
+    ) -> None:
+        self._conf = conf
+        self._reducers = reducers
+        self._limit = top_n // reducers if top_n >= 0 else -(-top_n // reducers)
+        self._segments = segments
+        self._max_count = conf.get_int("generate.max.count", -1)
+        self._by_domain = conf.get("generate.count.mode") == "domain"
+        self._normalizers = URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None
+        self._resolve = resolve
+
+    def choose(self, found: Sequence[pl.DataFrame], counters: Counters) -> pl.DataFrame:
+        """The entries that get a place, with their `segment` (from 1); `counters` has the number of all others.
+
+        `found` has at least one table of what is due, with the column `sort`.
+        """
+        ranks = np.concatenate(for_each(lambda table: ranks_of(descending(table["sort"]), table["key"]), found))
+        keys = pl.concat([table["key"] for table in found], rechunk=True)
+        quotas = [Quota(self._limit, self._segments, self._max_count) for _ in range(self._reducers)]
+        segments = np.zeros(len(keys), dtype=np.int64)
+        for block in self._blocks(ranks, keys):
+            self._deal(block, keys, quotas, segments)
+            if all(quota.is_full for quota in quotas):
+                break
+        for quota in quotas:
+            counters.merge(quota.counters)
+        selected = int(np.count_nonzero(segments))
+        counters.add(NOT_IN_TOP, len(keys) - selected - counters.get(MALFORMED, 0) - counters.get(OVER_LIMIT, 0))
+        counters.add(SELECTED, selected)
+        shares = np.split(segments, np.cumsum([len(table) for table in found])[:-1])
+        chosen = [
+            table.with_columns(pl.Series("segment", share)).filter(pl.Series(share > 0))
+            for table, share in zip(found, shares, strict=True)
+        ]
+        return pl.concat(chosen)
+
+    def _blocks(self, ranks: Ranks, keys: pl.Series) -> Iterator[Ints]:
+        """The numbers of all rows, best first, a few at a time."""
+        places = self._limit * self._segments * self._reducers if self._limit >= 0 else NO_LIMIT
+        for rows in best_first(ranks, keys, places + max(places // 10, _BLOCK)):  # reducers' shares differ a little
+            for start in range(0, len(rows), _BLOCK):
+                yield rows[start : start + _BLOCK]
+
+    def _deal(self, rows: Ints, keys: pl.Series, quotas: Sequence[Quota], segments: Ints) -> None:
+        """Give places to the entries `rows`: each one's segment goes into `segments`."""
+        urls = decode_keys(keys.gather(rows))
+        reducer_of = self._reducers_of(urls, len(keys))
+        for reducer, quota in enumerate(quotas):
+            mine = np.flatnonzero(reducer_of == reducer)
+            if len(mine) and not quota.is_full:
+                segments[rows[mine]] = quota.deal(self._owners(urls.gather(mine)))
+
+    @cached_property
+    def _partitioner(self) -> UrlPartitioner:
+        return UrlPartitioner(self._conf, self._resolve)
+
+    def _reducers_of(self, urls: pl.Series, total: int) -> Ints:
+        """The reducer of each of `urls`, of `total` in all: the same for all where places are not limited."""
+        if self._reducers == 1 or (self._max_count <= 0 and not 0 <= self._limit < total):
+            return np.zeros(len(urls), dtype=np.int64)
+        reducers: Ints = self._partitioner.parts_of(urls, self._reducers).to_numpy()
+        return reducers
+
+    def _owners(self, urls: pl.Series) -> pl.Series:
+        """The host or domain that each URL counts for, in lower case; null for what is no URL."""
+        if self._normalizers is not None:
+            urls = self._normalizers.normalize_column(urls)
+        owners = hosts_of(urls)
+        return (domains_of(owners) if self._by_domain else owners).str.to_lowercase()
 
 
 class Quota:
-    """Deals out the places of one reducer's share of the fetch lists to entries that come best first.
+    """Deals out one reducer's places to entries that come best first.
 
-    `limit` is the number of places per segment (negative: no limit), `max_count` the number that a host or domain may
-    have in each segment (0 or less: no limit).
+    `limit` is the number of places per segment (negative: no limit), `max_count` how many pages of a host or domain
+    each segment may have (0 or less: no limit).
     """
 
     def __init__(self, limit: int, segments: int, max_count: int) -> None:
@@ -183,28 +190,30 @@ class Quota:
         """Whether no further entry can get a place."""
         return self._count == self._limit and self._segment >= self._segments
 
-    def deal(self, owners: pl.Series) -> NDArray[Any]:
+    def deal(self, owners: pl.Series) -> Ints:
         """The segment (from 1; 0 = none) of each of the next entries, given by host or domain (null: malformed URL)."""
         if self._max_count <= 0 and self._limit != 0:
             return self._deal_in_order(owners)
         return self._deal_by_owner(owners)
 
-    def _deal_in_order(self, owners: pl.Series) -> NDArray[Any]:
+    def _deal_in_order(self, owners: pl.Series) -> Ints:
         """Without a limit per host: fill one segment after the other."""
+        if self.is_full:
+            return np.zeros(len(owners), dtype=np.int64)
+        limit = self._limit if self._limit > 0 else NO_LIMIT
         valid = owners.is_not_null().to_numpy()
-        place = (self._segment - 1) * self._limit + self._count + np.cumsum(valid) - 1
-        segments = place // self._limit + 1 if self._limit > 0 else np.full(len(place), self._segment)
-        examined = int(np.searchsorted(segments, self._segments, side="right"))
-        segments = np.where(valid, segments, 0)
+        start = (self._segment - 1) * limit + self._count
+        taken = start + np.cumsum(valid)  # places that are taken after each entry
+        examined = int(np.searchsorted(taken, min(limit * self._segments, NO_LIMIT))) + 1
+        segments = np.where(valid, (taken - 1) // limit + 1, 0)
         segments[examined:] = 0
-        taken = int(np.count_nonzero(segments))
-        if taken and self._limit > 0:
-            end = (self._segment - 1) * self._limit + self._count + taken - 1
-            self._segment, self._count = end // self._limit + 1, end % self._limit + 1
         self.counters.add(MALFORMED, int(np.count_nonzero(~valid[:examined])))
+        if segments.any():
+            last = start + int(np.count_nonzero(segments)) - 1
+            self._segment, self._count = last // limit + 1, last % limit + 1
         return segments
 
-    def _deal_by_owner(self, owners: pl.Series) -> NDArray[Any]:
+    def _deal_by_owner(self, owners: pl.Series) -> Ints:
         segments = np.zeros(len(owners), dtype=np.int64)
         for row, owner in enumerate(owners):
             if self._count == self._limit:
@@ -223,7 +232,7 @@ class Quota:
         return segments
 
     def _segment_of(self, owner: str) -> int:
-        """The segment with a place for another page of `owner`; 0 if it has had all that it may have."""
+        """The segment with a place for another page of `owner`; 0 if it has as many as it may have."""
         state = self._hosts.setdefault(owner, [1, 0])  # its present segment, its pages there
         state[1] += 1
         while self._filled[state[0]] >= self._limit and state[0] < self._segments:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.native import I64, U32, U64, Int, Views, inner, kernel, load8, load64, string_at
+from minutch.kernels.native import I32, U32, U64, Int, Views, inner, kernel, load8, load64, string_at
 
 _POWERS_OF_31 = np.array([31**k for k in range(9)], np.uint64)
 
@@ -40,18 +40,28 @@ def partitions(views: Views, addresses: U64, parts: Int, out: U32) -> None:
 
 @inner
 def _step(value: Int, byte: Int) -> Int:
-    """31 * value + the signed byte, in 32 bits."""
-    return np.uint32(value * np.uint32(31) + np.uint32(byte) - np.uint32((byte & 128) << 1))
+    """31 * value + the signed byte; the low 32 bits count."""
+    return value * np.uint64(31) + byte - ((byte & np.uint64(128)) << np.uint64(1))
 
 
 @kernel
-def url_hashes(views: Views, addresses: U64, hashes: I64) -> None:
+def url_hashes(views: Views, addresses: U64, hashes: I32) -> None:
     """The hash of each string as a serialized Text (after its length as a VInt), from the last byte to the first."""
     for i in range(len(hashes)):
-        address, size = string_at(views, addresses, i), np.int64(views[i, 0])
-        value = np.uint32(1)
-        for offset in range(size - 1, -1, -1):
-            value = _step(value, load8(address + offset))
+        address, left = string_at(views, addresses, i), np.int64(views[i, 0])
+        value = np.uint64(1)
+        while left >= 8:  # eight bytes at a time while all are ASCII
+            word = load64(address + left - 8)
+            if word & np.uint64(0x8080_8080_8080_8080):
+                break
+            value *= _POWERS_OF_31[8]
+            for k in range(8):
+                value += (word >> np.uint64(8 * k) & np.uint64(0xFF)) * _POWERS_OF_31[k]
+            left -= 8
+        while left:
+            left -= 1
+            value = _step(value, load8(address + left))
+        size = np.int64(views[i, 0])
         if size < 128:
             value = _step(value, np.uint64(size))
         else:
@@ -59,4 +69,4 @@ def url_hashes(views: Views, addresses: U64, hashes: I64) -> None:
             for number in range(count):
                 value = _step(value, np.uint64((size >> (8 * number)) & 255))
             value = _step(value, np.uint64((-112 - count) & 255))
-        hashes[i] = np.int32(value)
+        hashes[i] = np.int32(np.uint32(value & np.uint64(0xFFFFFFFF)))

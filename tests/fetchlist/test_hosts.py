@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.fetchlist.partitioner import UrlPartitioner
+from minutch.fetchlist.partition import UrlPartitioner
 from minutch.formats.javahash import string_hash
 from minutch.urls.hosts import domains_of, hosts_of
 from minutch.urls.parts import host_of

@@ -3,13 +3,16 @@
     part = ((String.hashCode of host, domain or address) ^ seed) & 0x7fffffff % parts
 
 Properties: `partition.url.mode` byHost, byDomain or byIP, `partition.url.seed`. URLs are normalized first (scope
-`partition`); what is no URL is placed by all of its text. Matched: org.apache.nutch.crawl.URLPartitioner.
+`partition`); what is no URL is placed by all of its text.
+
+Source: org.apache.nutch.crawl.URLPartitioner.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final
 
 import polars as pl
@@ -38,10 +41,14 @@ class UrlPartitioner:
         self.seed = conf.get_int(SEED_PROPERTY, 0) if seed is None else seed
         self.mode = conf.get(MODE_PROPERTY, BY_HOST)
         self._resolve = resolve
-        self._normalizers = URLNormalizers(conf, SCOPE_PARTITION)
+        self._conf = conf
         if self.mode not in (BY_HOST, BY_DOMAIN, BY_IP):
             log.error("%s: unknown mode %s, going on with %s", MODE_PROPERTY, self.mode, BY_HOST)
             self.mode = BY_HOST
+
+    @cached_property
+    def _normalizers(self) -> URLNormalizers:
+        return URLNormalizers(self._conf, SCOPE_PARTITION)
 
     def parts_of(self, urls: pl.Series, parts: int) -> pl.Series:
         """The part (0 to parts - 1, Int64) of each of `urls` (String)."""

@@ -2,13 +2,15 @@
 
     <segments>/<yyyyMMddHHmmss>/crawl_generate/part-r-NNNNN     plain SequenceFile <Text, CrawlDatum>, uncompressed
 
-The list of a segment appears whole or not at all. Matched: org.apache.nutch.crawl.Generator.partitionSegment.
+A list is sorted by the hash of the URL (`select.url_hashes`), which scatters the pages of a host, then by URL. The list
+of a segment appears whole or not at all.
+
+Source: org.apache.nutch.crawl.Generator.partitionSegment, HashComparator.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,8 +19,8 @@ import polars as pl
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.fetchlist.arrange import inverse_sizes, shuffle_order, url_hashes
-from minutch.fetchlist.partitioner import Resolve, UrlPartitioner
+from minutch.fetchlist.partition import Resolve, UrlPartitioner
+from minutch.fetchlist.select import by_rank, ranks_of
 from minutch.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.rawmap import merge
@@ -62,29 +64,25 @@ class FetchListWriter:
     def __init__(self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int | None) -> None:
         self._segments = segments
         self._parts = parts
-        self._partitioner = UrlPartitioner(conf, resolve, seed) if parts > 1 else None
+        self._partitioner = UrlPartitioner(conf, resolve, seed)
 
-    def write(self, lists: Sequence[pl.DataFrame], clock: Clock) -> Path:
-        """A new segment with the entries of `lists`, which are the outputs of the selecting reducers, in order."""
-        entries = pl.concat(lists)
-        sizes = inverse_sizes(entries)
-        order = shuffle_order(
-            url_hashes(entries["key"]) + (1 << 31), list(map(len, lists)), self._places(entries), self._parts, sizes
-        )
+    def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
+        """Make a new segment with these entries, which may come in any order; returns its path."""
+        part_of = self._partitioner.parts_of(decode_keys(entries["key"]), self._parts).to_numpy().astype(np.uint32)
+        order = by_rank(np.arange(len(entries)), ranks_of(part_of, entries["key"]), entries["key"])
+        shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
         segment = Segment(self._segments / new_segment_name(clock, self._segments))
         try:
             with segment.writing([CRAWL_GENERATE]) as directory:
-                for part, rows in enumerate(order):
-                    path = directory / CRAWL_GENERATE / part_name(part)
-                    with CrawlDataWriter(path, mapfile=False) as writer:
-                        writer.write(entries[rows])
+                for part, rows in enumerate(shares):
+                    _write_part(directory / CRAWL_GENERATE / part_name(part), entries[rows])
         except BaseException:
             segment.path.rmdir()
             raise
         sync_path(self._segments)
         return segment.path
 
-    def _places(self, entries: pl.DataFrame) -> np.ndarray:
-        if self._partitioner is None:
-            return np.zeros(len(entries), dtype=np.int64)
-        return self._partitioner.parts_of(decode_keys(entries["key"]), self._parts).to_numpy()
+
+def _write_part(path: Path, entries: pl.DataFrame) -> None:
+    with CrawlDataWriter(path, mapfile=False) as writer:
+        writer.write(entries)
