@@ -20,7 +20,7 @@ import polars as pl
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.fetchlist.partition import Resolve, UrlPartitioner
-from minutch.fetchlist.select import by_rank, ranks_of
+from minutch.fetchlist.select import by_rank, ranks_of, url_hashes
 from minutch.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.rawmap import merge
@@ -69,7 +69,7 @@ class FetchListWriter:
     def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
         """Make a new segment with these entries, which may come in any order; returns its path."""
         part_of = self._partitioner.parts_of(decode_keys(entries["key"]), self._parts).to_numpy().astype(np.uint32)
-        order = by_rank(np.arange(len(entries)), ranks_of(part_of, entries["key"]), entries["key"])
+        order = by_rank(np.arange(len(entries)), ranks_of(part_of, url_hashes(entries["key"])), entries["key"])
         shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
         segment = Segment(self._segments / new_segment_name(clock, self._segments))
         try:

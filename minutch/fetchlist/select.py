@@ -1,8 +1,9 @@
 """Which of the pages that are due get a place in a fetch list: topN, segments, at most so many of one host. No I/O.
 
-Best first: by descending sort value, then by the hash of the URL that fetch lists are sorted by, then by the URL's
-bytes. Nutch leaves the order of equal sort values open; the hash scatters them, so that a cut at topN takes pages of
-all hosts and not those at the beginning of the alphabet.
+Best first: by descending sort value, then by a hash of the URL, then by the URL's bytes. Nutch leaves the order of
+equal sort values open; the hash scatters them, so that a cut at topN takes pages of all hosts and not those at the
+beginning of the alphabet. It is the hash that fetch lists are sorted by, with its bits mixed (similar URLs have similar
+ones):
 
     hash = 1; for each byte of VInt length and URL, the last one first: hash = 31 * hash + signed byte, in 32 bits
 
@@ -66,9 +67,16 @@ def descending(values: pl.Series) -> NDArray[np.uint32]:
     return ~(ascending.astype(np.int32).view(np.uint32) ^ np.uint32(1 << 31))
 
 
-def ranks_of(order: NDArray[np.uint32], keys: pl.Series) -> Ranks:
-    """Numbers that ascend with `order`, then with the hash of the URL."""
-    return order.astype(np.uint64) << np.uint64(32) | url_hashes(keys)
+def mixed(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Other numbers for hashes, a different one for each, without their order. Source: MurmurHash3, fmix32."""
+    hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EB_CA6B)
+    hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2_AE35)
+    return hashes ^ (hashes >> np.uint32(16))
+
+
+def ranks_of(order: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> Ranks:
+    """Numbers that ascend with `order`, then with the hash."""
+    return order.astype(np.uint64) << np.uint64(32) | hashes
 
 
 def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
@@ -93,6 +101,10 @@ def by_rank(rows: Ints, ranks: Ranks, keys: pl.Series) -> Ints:
     return rows
 
 
+def _ranks(table: pl.DataFrame) -> Ranks:
+    return ranks_of(descending(table["sort"]), mixed(url_hashes(table["key"])))
+
+
 class Selection:
     """What limits the selection: `top_n` per segment, `segments`, generate.max.count, generate.count.mode."""
 
@@ -113,7 +125,7 @@ class Selection:
 
         `found` has at least one table of what is due, with the column `sort`.
         """
-        ranks = np.concatenate(for_each(lambda table: ranks_of(descending(table["sort"]), table["key"]), found))
+        ranks = np.concatenate(for_each(_ranks, found))
         keys = pl.concat([table["key"] for table in found], rechunk=True)
         quotas = [Quota(self._limit, self._segments, self._max_count) for _ in range(self._reducers)]
         segments = np.zeros(len(keys), dtype=np.int64)

@@ -1,7 +1,4 @@
-"""Kernels for links: hash codes of strings, hosts compared, sets of links in Java's order. For big data only.
-
-A link's spread hash is Inlink.hashCode as HashMap spreads it (`javaset.link_hashes`).
-"""
+"""Kernels for links into pages: the hosts of both ends compared, links of one page merged into a record."""
 
 from __future__ import annotations
 
@@ -9,79 +6,17 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.hash import hash_ascii
 from minutch.kernels.links import AHEAD, ask_for_string, ask_for_view
-from minutch.kernels.native import I8, I32, I64, U32, U64, Int, Views, inner, kernel, load8, load64, string_at
+from minutch.kernels.native import I8, I64, U32, U64, Int, Views, inner, kernel, load8, load64, string_at
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
 """What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to tell."""
-
-
-@inner
-def _next_unit(address: Int, size: Int, at: Int) -> tuple[Int, Int]:
-    """The code point of the UTF-8 at `at`, which is not ASCII, and the offset after it; U+FFFD for what is not UTF-8.
-
-    What could have been the beginning of a character counts as one wrong character.
-    """
-    lead = np.int64(load8(address + at))
-    low, high = np.int64(0x80), np.int64(0xBF)
-    if lead >= 0xF0:
-        need, code = np.int64(3), lead & 0x07
-        if lead == 0xF0:
-            low = np.int64(0x90)
-        elif lead == 0xF4:
-            high = np.int64(0x8F)
-    elif lead >= 0xE0:
-        need, code = np.int64(2), lead & 0x0F
-        if lead == 0xE0:
-            low = np.int64(0xA0)
-        elif lead == 0xED:
-            high = np.int64(0x9F)
-    else:
-        need, code = np.int64(1), lead & 0x1F
-    at += 1
-    if lead < 0xC2 or lead > 0xF4:
-        return np.int64(0xFFFD), at
-    while need and at < size:
-        byte = np.int64(load8(address + at))
-        if byte < low or byte > high:
-            break
-        code = code << 6 | byte & 0x3F
-        low, high = np.int64(0x80), np.int64(0xBF)
-        need -= 1
-        at += 1
-    return (np.int64(0xFFFD), at) if need else (code, at)
-
-
-@inner
-def java_hash(address: Int, size: Int) -> Int:
-    """String.hashCode of a string of UTF-8, as an unsigned number."""
-    value, at = hash_ascii(address, size, np.uint64(0))
-    while at < size:
-        byte = load8(address + at)
-        if byte < np.uint64(128):
-            value = value * np.uint64(31) + byte
-            at += 1
-            continue
-        code, at = _next_unit(address, size, at)
-        if code >= 0x10000:
-            value = value * np.uint64(31) + np.uint64(0xD800 + (code - 0x10000 >> 10))
-            code = 0xDC00 + (code & 0x3FF)
-        value = value * np.uint64(31) + np.uint64(code)
-    return np.int64(value & np.uint64(0xFFFFFFFF))
-
-
-@kernel
-def string_hashes(views: Views, addresses: U64, hashes: I32) -> None:
-    """String.hashCode of each string into `hashes`."""
-    for i in range(len(hashes)):
-        hashes[i] = np.int32(java_hash(string_at(views, addresses, i), np.int64(views[i, 0])))
-
 
 _HOST_BYTES: Final = np.zeros(256, np.uint8)
 """The lower-case form of each byte that a plain host may have, 0 for others."""
 for _byte in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._":
     _HOST_BYTES[_byte] = bytes((_byte,)).lower()[0]
+_MULTIPLIER: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HTTP: Final = np.uint64(int.from_bytes(b"http", "little"))
 
 
@@ -137,8 +72,8 @@ def compare_hosts(from_views: Views, from_addresses: U64, to_views: Views, to_ad
 
 
 @inner
-def is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
-    """Whether two strings of a column are equal; looked at from the end, where URLs differ."""
+def _is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
+    """Whether two strings of a column are equal, compared from the end, where URLs differ."""
     size = np.int64(views[i, 0])
     if size != views[j, 0] or views[i, 1] != views[j, 1]:
         return False
@@ -158,25 +93,21 @@ def is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
 
 
 @inner
-def _sort_by_bucket(rows: U32, hashes: I64, first: Int, count: Int) -> None:
-    """Put `count` rows with these hashes into the order of a new HashSet's buckets, those of one bucket as they are."""
-    table = np.int64(2)
-    while 4 * count > 3 * table:
-        table *= 2
-    mask = table - 1
-    for place in range(1, count):
-        row, spread = rows[first + place], hashes[place]
-        at = place
-        while at > 0 and hashes[at - 1] & mask > spread & mask:
-            rows[first + at] = rows[first + at - 1]
-            hashes[at] = hashes[at - 1]
-            at -= 1
-        rows[first + at] = row
-        hashes[at] = spread
+def _mixed(value: Int, address: Int, size: Int) -> Int:
+    """A hash with a string mixed in."""
+    at = np.int64(0)
+    while at + 8 <= size:
+        value = (value ^ load64(address + at)) * _MULTIPLIER
+        value ^= value >> np.uint64(29)
+        at += 8
+    while at < size:
+        value = (value ^ load8(address + at)) * _MULTIPLIER
+        at += 1
+    return value ^ value >> np.uint64(32)
 
 
 @kernel
-def unite(
+def merge(
     order: U32,
     keys: Views,
     key_addresses: U64,
@@ -188,16 +119,16 @@ def unite(
     rows: U32,
     starts: I64,
 ) -> Int:
-    """Make a set of the rows of each key (`order` has them sorted): each link once, at most `limit`, in Java's order.
+    """Make a record of the rows of each key (`order` has them sorted): each link once, at most `limit`, in their order.
 
-    Fills `rows` and where in it the sets begin and the last one ends; returns how many sets there are.
+    Fills `rows`, and `starts` with where in it the records begin and the last one ends; returns how many there are.
     """
     used, count, place = np.int64(0), np.int64(0), np.int64(0)
-    hashes = np.empty(64, np.int64)
-    slots = np.empty(128, np.int64)  # a hash table: numbers of links in the set, -1 for a free place
+    hashes = np.empty(64, np.uint64)
+    slots = np.empty(128, np.int64)  # a hash table: places of links in the record, -1 where there is none
     while place < len(order):
         last: Int = place
-        while last < len(order) and (last == place or is_equal(keys, key_addresses, order[place], order[last])):
+        while last < len(order) and (last == place or _is_equal(keys, key_addresses, order[place], order[last])):
             last += 1
             far = np.int64(order[min(last + 2 * AHEAD, len(order) - 1)])
             ask_for_view(keys, far)
@@ -218,31 +149,29 @@ def unite(
             while size < 2 * (last - place):
                 size *= 2
             if size > len(slots):
-                slots, hashes = np.empty(size, np.int64), np.empty(size // 2, np.int64)
+                slots, hashes = np.empty(size, np.int64), np.empty(size // 2, np.uint64)
             slots[:size] = -1
             for now in range(place, last):
                 if used - begin >= limit:
                     break
                 row = np.int64(order[now])
-                spread = java_hash(string_at(urls, url_addresses, row), np.int64(urls[row, 0]))
-                spread ^= java_hash(string_at(anchors, anchor_addresses, row), np.int64(anchors[row, 0]))
-                spread ^= spread >> 16
-                slot = (spread * np.int64(0x9E3779B1) >> 7) & (size - 1)
+                mixed = _mixed(np.uint64(0), string_at(urls, url_addresses, row), np.int64(urls[row, 0]))
+                mixed = _mixed(mixed, string_at(anchors, anchor_addresses, row), np.int64(anchors[row, 0]))
+                slot = np.int64(mixed & np.uint64(size - 1))
                 while slots[slot] >= 0:
                     twin = np.int64(rows[begin + slots[slot]])
                     if (
-                        hashes[slots[slot]] == spread
-                        and is_equal(anchors, anchor_addresses, twin, row)
-                        and is_equal(urls, url_addresses, twin, row)
+                        hashes[slots[slot]] == mixed
+                        and _is_equal(anchors, anchor_addresses, twin, row)
+                        and _is_equal(urls, url_addresses, twin, row)
                     ):
                         break
                     slot = (slot + 1) & (size - 1)
                 else:
                     slots[slot] = used - begin
-                    hashes[used - begin] = spread
+                    hashes[used - begin] = mixed
                     rows[used] = row
                     used += 1
-            _sort_by_bucket(rows, hashes, begin, used - begin)
         count += used > begin
         place = last
     starts[count] = used

@@ -1,32 +1,24 @@
 """mergelinkdb: merge LinkDbs into a new one, with URLs normalized and filtered if wished.
 
-A URL's links from all LinkDbs are put together, up to linkdb.max.inlinks. With one LinkDb it filters that one.
-Matched: org.apache.nutch.crawl.LinkDbMerger.
+A URL's links from all LinkDbs are put together, in the order of the LinkDbs, up to linkdb.max.inlinks. With one LinkDb
+it filters that one.
+
+Source: org.apache.nutch.crawl.LinkDbMerger.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from minutch.arguments import Flag, parse
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.linkdb.building import (
-    layout_for,
-    merge_parts,
-    number_of_parts,
-    stored,
-    stored_parts,
-    write,
-    write_streams,
-)
-from minutch.linkdb.bulk import is_small, united
-from minutch.linkdb.linkrules import MAX_INLINKS_PROPERTY, UrlChain
-from minutch.linkdb.store import LinkDb
+from minutch.linkdb.build import build, stored_links
+from minutch.linkdb.rules import UrlChain
+from minutch.linkdb.store import LinkDb, layout_for
 
 log = logging.getLogger(__name__)
 
@@ -61,18 +53,9 @@ def mergelinkdb(
         raise StoreError(f"output LinkDb {output} already exists")
     counters = Counters()
     chain = UrlChain(conf, normalize=normalize, filtering=filtering)
-    parts, limit = number_of_parts(conf), conf.get_int(MAX_INLINKS_PROPERTY, 10_000)
     layout = layout_for(conf, dbs)
     with db.lock(), context.progress("mergelinkdb") as progress:
-        if is_small(dbs):
-            tables = [table for source in dbs for table in stored_parts(source)]
-            progress.advance(sum(map(len, tables)))
-            write(db, merge_parts(tables, chain, parts, limit, counters), parts, layout, counters)
-        else:
-            with ExitStack() as stack:
-                shuffles = [stack.enter_context(stored(source, parts, chain, conf, counters)) for source in dbs]
-                progress.advance(sum(shuffle.rows for shuffle in shuffles))
-                progress.expect(lambda: sum(shuffle.rows for shuffle in shuffles))
-                write_streams(db, lambda part: united(shuffles, part, limit), parts, layout, counters, progress)
+        links = (table for source in dbs for table in stored_links(source, chain, counters, progress))
+        build(db, links, layout, conf, counters, progress)
     log.info("LinkDb merge: finished")
     return counters

@@ -1,19 +1,22 @@
 """The LinkDb on disk: MapFiles of <Text, Inlinks>, each record compressed with zlib, one per partition; no `old/`.
 
-All records of a LinkDb have one of two layouts (see `records.links`), which only the records themselves tell.
+All records of a LinkDb have one of two layouts (see `records.links`), which shows in nothing but the records.
+
 Source: org.apache.nutch.crawl.LinkDb (createJob, install), org.apache.nutch.crawl.LinkDbReader.getInlinks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
-from minutch.records.links import Inlinks
+from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlinks
 from minutch.records.links_columns import layout_of
 from minutch.tables.database import Database, part_name
 
@@ -22,8 +25,9 @@ if TYPE_CHECKING:
 
     from minutch.tables.links import InlinksWriter
 
-LAYOUT_PROPERTY = "linkdb.inlink.layout"
+LAYOUT_PROPERTY: Final = "linkdb.inlink.layout"
 """The layout in which a LinkDb is written; without it, that of the LinkDb that is merged with, else the newer one."""
+AUTO: Final = "auto"
 
 
 class LinkDb(Database):
@@ -31,7 +35,7 @@ class LinkDb(Database):
 
     @cached_property
     def layout(self) -> str:
-        """The layout of the records that are there (LAYOUT_METADATA where nothing tells)."""
+        """The layout of the records; LAYOUT_METADATA where none of them decides."""
         return layout_of(self._values())
 
     def _values(self) -> Iterator[bytes]:
@@ -56,3 +60,18 @@ class LinkDb(Database):
         from minutch.tables.links import InlinksWriter
 
         return InlinksWriter(directory / part_name(index), layout)
+
+
+def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:
+    """The layout to write: `linkdb.inlink.layout`, else (or if that is `auto`) the one that all `sources` have.
+
+    Where there is none, or they differ, it is the newer one. Raises ConfigError for an unknown layout, FormatError for
+    a source with records in both.
+    """
+    wanted = conf.get_trimmed(LAYOUT_PROPERTY) or AUTO
+    if wanted in LAYOUTS:
+        return wanted
+    if wanted != AUTO:
+        raise ConfigError(f"{LAYOUT_PROPERTY}: expected {AUTO}, {' or '.join(LAYOUTS)}, found {wanted!r}")
+    layouts = {db.layout for db in sources if db.parts()}
+    return layouts.pop() if len(layouts) == 1 else LAYOUT_METADATA

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from minutch.errors import FormatError
-from minutch.formats import javahash
 from minutch.formats.javaio import DataInput, DataOutput, encode_text
 from minutch.formats.writables import MapWritable, Writable
 
@@ -60,9 +59,6 @@ class Outlink(Writable):
         out.write_text_bytes(anchor)
         _write_metadata(out, self.metadata)
 
-    def java_hash(self) -> int:
-        return javahash.string_hash(self.to_url) ^ javahash.string_hash(self.anchor)
-
     def __hash__(self) -> int:
         return hash((self.to_url, self.anchor))
 
@@ -91,9 +87,6 @@ class Inlink(Writable):
         if layout == LAYOUT_METADATA:
             _write_metadata(out, self.metadata)
 
-    def java_hash(self) -> int:
-        return javahash.string_hash(self.from_url) ^ javahash.string_hash(self.anchor)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Inlink) and (self.from_url, self.anchor) == (other.from_url, other.anchor)
 
@@ -110,7 +103,7 @@ class Inlink(Writable):
 
 
 class Inlinks(Writable):
-    """The links to one page, each once; written in the order of Java's HashSet."""
+    """The links to one page, each once, in the order in which they were added or read. (Nutch has a HashSet.)"""
 
     __slots__ = ("_links",)
     class_name = "org.apache.nutch.crawl.Inlinks"
@@ -129,12 +122,6 @@ class Inlinks(Writable):
         """The links in the order in which they were added (or read)."""
         return iter(self._links)
 
-    def java_order(self) -> list[Inlink]:
-        """The links as Java's HashSet (of initial capacity 1, grown by adding) iterates over them."""
-        links = list(self._links)
-        order = javahash.hash_map_order([link.java_hash() for link in links], capacity=1)
-        return [links[i] for i in order]
-
     @classmethod
     def read(cls, data: DataInput, layout: str = LAYOUT_METADATA) -> Self:
         start = data.pos
@@ -145,7 +132,7 @@ class Inlinks(Writable):
 
     def write(self, out: DataOutput, layout: str = LAYOUT_METADATA) -> None:
         out.write_int(len(self._links))
-        for link in self.java_order():
+        for link in self._links:
             link.write(out, layout)
 
     def __eq__(self, other: object) -> bool:
@@ -159,7 +146,7 @@ class Inlinks(Writable):
 
     def to_string(self, layout: str) -> str:
         """Inlinks.toString of the Nutch that writes `layout`."""
-        return "Inlinks:\n" + "".join(f" {link.to_string(layout)}\n" for link in self.java_order())
+        return "Inlinks:\n" + "".join(f" {link.to_string(layout)}\n" for link in self._links)
 
 
 def layouts_of(record: bytes) -> frozenset[str]:

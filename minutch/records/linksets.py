@@ -1,4 +1,4 @@
-"""Sets of links as rows of a table, which stay where they are: what is sorted and united are the rows' numbers."""
+"""Inlinks records as rows of a table, which stay where they are: sorting and merging moves the rows' numbers."""
 
 from __future__ import annotations
 

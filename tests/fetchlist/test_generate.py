@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from random import Random
 
-import numpy as np
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
-from minutch.fetchlist import freegen, generate, selection
+from minutch.fetchlist import freegen, generate
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.tables.crawldata import read
+from minutch.tables import parallel
+from minutch.tables.crawldata import read, scan
 from minutch.tables.rows import to_frame
+from tests.fetchlist.test_select import java_hash
+from tests.support.crawldbs import write_db
+from tests.support.tables import read_records
 
 NOW = 1_700_000_000_000
 PLUGINS = "scoring-opic|urlfilter-regex|urlnormalizer-(pass|regex|basic)"
@@ -151,44 +152,40 @@ def test_parts_of_a_list_outside_local_mode(tmp_path: Path) -> None:
         assert all(sum(url.startswith(f"{page.rpartition('/')[0]}/") for url in part) == 3 for page in part)
 
 
-def test_many_entries_are_not_all_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = {f"http://h{i % 7}/{i}": page(score=float(i % 50)) for i in range(400)}
-    database(tmp_path / "db", pages)
-    followed = run(tmp_path, "-topN", "60", mapreduce_job_reduces="2")
-    monkeypatch.setattr(selection, "FOLLOWED", 10)
-    monkeypatch.setattr(selection, "_BLOCK", 16)
-    quick = run(tmp_path, "-topN", "60", mapreduce_job_reduces="2")
-    assert (followed, quick) == (0, 0)
-    scores = [sorted(pages[url].score for url in part) for part in lists(tmp_path / "segments")]
-    assert len(scores[0]) == 60
-    assert scores[0] == scores[1]  # only which of equal ones may differ
+@pytest.mark.parametrize("seed", range(4))
+def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> None:
+    """Neither on the parts of the CrawlDb nor on spans, cores and memory."""
+    random = Random(seed)
+    pages = {f"http://h{random.randrange(9)}/{n}": page(score=random.choice((0.0, 0.5, 1.0))) for n in range(400)}
+    arguments = ["-topN", str(random.choice((30, 90, 500))), "-maxNumSegments", "2", "-numFetchers", "2"]
+    properties = {
+        "mapreduce_job_reduces": random.choice(("1", "3")),
+        "mapreduce_framework_name": "yarn",
+        "generate_max_count": random.choice(("-1", "5", "40")),
+        "generate_update_crawldb": "true",
+    }
+    results = []
+    for parts, span_size, cores, memory in ((1, 1 << 25, 2, "0"), (4, 500, 1, "10k"), (3, 3000, 3, "1k")):
+        folder = tmp_path / str(parts)
+        write_db(folder / "db", pages.items(), parts=parts)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(generate, "scan", partial(scan, span_size=span_size))
+            patch.setattr(parallel, "workers", lambda cores=cores: cores)
+            assert run(folder, *arguments, **properties, minutch_engine_memory=memory) == 0
+        paths = [*folder.glob("segments/*/crawl_generate/part-r-*"), *folder.glob("db/current/part-r-*/data")]
+        results.append({str(path.relative_to(folder)): read_records(path) for path in sorted(paths)})
+    assert sum(name.startswith("segments") for name in results[0]) > 1
+    assert results[0] == results[1] == results[2]
 
 
-def test_one_reducer_always_follows_hadoops_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = {f"http://h{i % 7}/{i}": page(score=float(i % 5)) for i in range(400)}
-    database(tmp_path / "db", pages)
-    assert run(tmp_path, "-topN", "60") == 0
-    monkeypatch.setattr(selection, "FOLLOWED", 10)
-    monkeypatch.setattr(selection, "_BLOCK", 7)
-    assert run(tmp_path, "-topN", "60") == 0
-    first, second = lists(tmp_path / "segments")
-    assert first == second
-
-
-@given(st.lists(st.integers(0, 4), max_size=6), st.randoms(use_true_random=False))
-def test_entries_are_taken_from_the_tables_of_several_tasks(sizes: list[int], random: Random) -> None:
-    tables = [pl.DataFrame({"n": np.arange(10 * task, 10 * task + size)}) for task, size in enumerate([1, *sizes])]
-    entries = selection.Candidates(tables)
-    numbers = [n for table in tables for n in table["n"]]
-    rows = [random.randrange(len(entries)) for _ in range(9)]
-    assert len(entries) == len(numbers)
-    assert entries.take(np.array(rows)).rows() == [(numbers[row],) for row in rows]
-
-
-def test_stretches_cover_all_rows_in_order() -> None:
-    keys = pl.Series([5, 3, 3, 9, 1, 3, 7, 1]).to_numpy()
-    stretches = [rows.tolist() for rows in selection.best_first(keys, 2)]
-    assert stretches == [[4, 7], [1, 2, 5, 0, 6, 3]]
+@pytest.mark.parametrize("reducers", ["1", "3"])
+def test_a_list_is_in_the_order_of_hashes(reducers: str, tmp_path: Path) -> None:
+    database(tmp_path / "db", {f"http://h{i % 7}/{i}": page(score=float(i % 5)) for i in range(100)})
+    assert run(tmp_path, "-topN", "60", mapreduce_job_reduces=reducers) == 0
+    [part] = (tmp_path / "segments").glob("*/crawl_generate/part-r-*")
+    urls = [key for key, _ in read_records(part)]
+    assert len(urls) == 60
+    assert urls == sorted(urls, key=lambda url: (java_hash(url), url))
 
 
 def test_a_lock_is_respected_and_forced(tmp_path: Path) -> None:

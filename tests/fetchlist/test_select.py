@@ -1,129 +1,162 @@
-"""What is due, and how the places are dealt out."""
+"""Best pages first, and how the places are dealt out."""
 
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.crawldb.schedule import DefaultFetchSchedule
-from minutch.errors import ConfigError, PluginError
-from minutch.expressions import compile_expression
 from minutch.fetchlist import select
-from minutch.fetchlist.select import Conditions, Due, Quota, due, sort_keys
-from minutch.formats.writables import LongWritable, MapWritable, Text
-from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.tables.rows import to_frame
+from minutch.fetchlist.select import Quota, Selection, best_first, descending, mixed, ranks_of, url_hashes
+from minutch.formats.javaio import DataOutput
+from minutch.job import Counters
+from minutch.tables.parallel import for_each
 
-NOW = 1_000_000_000_000
-DAY = 86_400_000
-CONF = Configuration.load([], overrides={"plugin.includes": "scoring-opic|urlfilter-regex"})
+CONF = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})
 
 
-def entries(*data: CrawlDatum) -> pl.DataFrame:
-    return to_frame((f"http://h{i}.org/", datum) for i, datum in enumerate(data))
+def java_hash(url: bytes) -> int:
+    """Generator.HashComparator.hash over a serialized Text, step by step."""
+    out = DataOutput()
+    out.write_text_bytes(url)
+    value = 1
+    for byte in reversed(bytes(out.getvalue())):
+        value = (31 * value + (byte - 256 if byte > 127 else byte)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
 
 
-def find(frame: pl.DataFrame, expression: str | None = None, filters: bool = False, **properties: str) -> Due:
-    conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
-    compiled = None if expression is None else compile_expression(expression)
-    conditions = Conditions.from_conf(conf, NOW, compiled)
-    return due(
-        frame, conditions, DefaultFetchSchedule(conf), ScoringFilters(conf), URLFilters(conf) if filters else None
+def mix(value: int) -> int:
+    """fmix32 of MurmurHash3."""
+    value = ((value ^ value >> 16) * 0x85EBCA6B) & 0xFFFFFFFF
+    value = ((value ^ value >> 13) * 0xC2B2AE35) & 0xFFFFFFFF
+    return value ^ value >> 16
+
+
+def place(url: str) -> tuple[int, str]:
+    """What decides between pages with the same score."""
+    return mix(java_hash(url.encode()) + (1 << 31)), url
+
+
+def hashes(urls: list[bytes]) -> list[int]:
+    return [int(value) - (1 << 31) for value in url_hashes(pl.Series(urls, dtype=pl.Binary))]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.binary(max_size=200) | st.binary(min_size=250, max_size=270) | st.text("ab/", max_size=40).map(str.encode)
     )
+)
+def test_hash_codes_of_urls(urls: list[bytes]) -> None:
+    assert hashes(urls) == [java_hash(url) for url in urls]
 
 
-def page(**fields: object) -> CrawlDatum:
-    defaults = {"status": STATUS_DB_UNFETCHED, "fetch_time": NOW, "fetch_interval": 3600, "score": 1.0}
-    return CrawlDatum(**{**defaults, **fields})  # type: ignore[arg-type]
+def test_hash_codes_of_urls_of_all_lengths() -> None:
+    rng = np.random.default_rng(3)
+    urls = [
+        rng.integers(0, top, length, np.uint8).tobytes()
+        for length in (0, 1, 7, 8, 9, 11, 12, 13, 70, 127, 128, 255, 256, 257, 65_535, 65_536, 70_000)
+        for top in (128, 256)
+    ]
+    assert hashes(urls) == [java_hash(url) for url in urls]
 
 
-def urls(found: Due) -> list[str]:
-    return [key.decode() for key in found.entries["key"]]
+@given(st.lists(st.integers(0, 2**32 - 1)))
+def test_mixing_gives_each_hash_another_number(values: list[int]) -> None:
+    assert mixed(np.array(values, dtype=np.uint32)).tolist() == [mix(value) for value in values]
 
 
-def test_what_is_due_and_when_the_next_will_be() -> None:
-    found = find(entries(page(), page(fetch_time=NOW + 2 * DAY), page(fetch_time=NOW + DAY), page(fetch_time=NOW - 1)))
-    assert urls(found) == ["http://h0.org/", "http://h3.org/"]
-    assert found.counters[select.NOT_DUE] == 2
-    assert found.next_due == NOW + DAY
-    assert find(entries(page())).next_due is None
-
-
-def test_a_fetch_time_beyond_all_intervals_is_brought_forward() -> None:
-    found = find(entries(page(fetch_time=NOW + 400 * DAY, fetch_interval=400 * 86_400)))
-    assert found.entries["fetch_time"].to_list() == [NOW]
-    assert found.entries["fetch_interval"].to_list() == [6_998_400]  # nine tenths of db.fetch.interval.max
-
-
-def test_pages_in_an_earlier_list_wait() -> None:
-    def listed(ago: int) -> CrawlDatum:
-        return page(metadata=MapWritable([(Text("_ngt_"), LongWritable(NOW - ago))]))
-
-    week = 7 * DAY
-    found = find(entries(listed(week - 1), listed(week), page()))
-    assert urls(found) == ["http://h1.org/", "http://h2.org/"]
-    assert found.counters[select.WAITING] == 1
-    assert urls(find(entries(listed(5)), crawl_gen_delay="5")) == ["http://h0.org/"]
-
-
-def test_filters_count_before_everything_else() -> None:
-    frame = to_frame([("http://a/x.gif", page(fetch_time=NOW + DAY)), ("http://a/x", page())])
-    found = find(frame, filters=True)
-    assert urls(found) == ["http://a/x"]
-    assert (found.counters[select.FILTERED], found.counters[select.NOT_DUE]) == (1, 0)
-
-
-def test_expression_status_score_and_interval() -> None:
-    frame = entries(page(score=0.2), page(status=STATUS_DB_FETCHED), page(fetch_interval=7200), page(score=3.0))
-    assert urls(find(frame, "score > 0.5 && interval < 7200")) == ["http://h1.org/", "http://h3.org/"]
-    assert urls(find(frame, generate_restrict_status="DB_fetched")) == ["http://h1.org/"]
-    assert find(frame, generate_min_score="0.5").counters[select.LOW_SCORE] == 1
-    assert find(frame, generate_min_interval="3600").counters[select.INTERVAL] == 1
-
-
-def test_every_entry_counts_once() -> None:
-    frame = entries(
-        page(fetch_time=NOW + DAY, score=0.0), page(score=0.1), page(status=STATUS_DB_GONE, score=0.1), page(score=5.0)
-    )
-    found = find(frame, "score < 4", generate_restrict_status="db_unfetched", generate_min_score="1")
-    assert len(found.entries) + sum(found.counters.values()) == 4
-    assert found.counters[select.EXPRESSION] == 1
-    assert found.counters[select.STATUS] == 1
-
-
-def test_unknown_status() -> None:
-    with pytest.raises(ConfigError, match="no status 'db_nothing'"):
-        find(entries(page()), generate_restrict_status="db_nothing")
-
-
-def test_a_scoring_filter_that_fails_leaves_the_first_value() -> None:
-    class Moody:
-        def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
-            raise PluginError("not today")
-
-        def generator_sort_value(self, url: str, datum: CrawlDatum, init: float) -> float:
-            if "h0" in url:
-                raise PluginError("not this one")
-            return 7.0
-
-    conditions = Conditions.from_conf(CONF, NOW, None)
-    found = due(entries(page(), page()), conditions, DefaultFetchSchedule(CONF), Moody(), None)  # type: ignore[arg-type]
-    assert found.entries["sort"].to_list() == [1.0, 7.0]
-
-
-def test_sort_keys_descend_as_float_compare_does() -> None:
+def test_scores_descend_as_float_compare_does() -> None:
     values = [math.nan, math.inf, 3.5, 1e-40, 0.0, -0.0, -2.0, -math.inf]
-    keys = sort_keys(pl.Series(values, dtype=pl.Float32))
-    assert (np.diff(keys) > 0).all()
-    assert keys.min() >= 0
-    assert keys.max() < 1 << 40
+    order = descending(pl.Series(values, dtype=pl.Float32))
+    assert order.dtype == np.uint32
+    assert (np.diff(order.astype(np.int64)) > 0).all()
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([b"Aa", b"BB", b"AaAa", b"BBBB", b"AaBB", b"c", b"d"])))
+
+
+@given(ROWS, st.integers(1, 5))
+def test_stretches_cover_all_rows_in_order(rows: list[tuple[int, bytes]], first: int) -> None:
+    # in reverse, "Aa" and "BB" have the same hash as Java strings have: aA, BB
+    keys = pl.Series([key[::-1] for _, key in rows], dtype=pl.Binary)
+    ranks = ranks_of(np.array([score for score, _ in rows], dtype=np.uint32), url_hashes(keys))
+    found = [row for stretch in best_first(ranks, keys, first) for row in stretch.tolist()]
+    expected = sorted(range(len(rows)), key=lambda row: (rows[row][0], java_hash(keys[row]), keys[row], row))
+    assert found == expected
+
+
+def test_the_greatest_rank() -> None:
+    keys = pl.Series([b"b", b"a", b"c"], dtype=pl.Binary)
+    ranks = np.array([2**64 - 1, 2**64 - 1, 5], dtype=np.uint64)
+    assert [rows.tolist() for rows in best_first(ranks, keys, 2)] == [[2, 1, 0], []]
+
+
+def choose(
+    tables: list[list[tuple[str, float]]], *, reducers: int = 1, top_n: int = 10, **properties: str
+) -> dict[str, int]:
+    """URL -> segment of what is chosen of (URL, score)."""
+    conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
+    schema = pl.Schema({"key": pl.Binary(), "sort": pl.Float32()})
+    found = [
+        pl.DataFrame([(url.encode(), score) for url, score in rows], schema=schema, orient="row") for rows in tables
+    ]
+    selection = Selection(conf, top_n=top_n, segments=2, normalize=False, reducers=reducers, resolve=lambda host: None)
+    counters = Counters()
+    chosen = selection.choose(found, counters)
+    total = sum(map(len, tables))
+    left_out = sum(counters.get(name, 0) for name in (select.NOT_IN_TOP, select.MALFORMED, select.OVER_LIMIT))
+    assert counters[select.SELECTED] == len(chosen) == total - left_out
+    return {key.decode(): segment for key, segment in chosen.select("key", "segment").iter_rows()}
+
+
+PAGES = st.dictionaries(
+    st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 99)).map(lambda pair: f"http://{pair[0]}/{pair[1]}")
+    | st.sampled_from(["nonsense", "http", "x"]),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    max_size=40,
+)
+
+
+@settings(deadline=None)
+@given(PAGES, st.integers(1, 12))
+def test_the_best_ones_are_chosen(pages: dict[str, float], top_n: int) -> None:
+    urls = sorted((url for url in pages if "/" in url), key=lambda url: (-pages[url], *place(url)))
+    expected = {url: number // top_n + 1 for number, url in enumerate(urls[: 2 * top_n])}
+    assert choose([list(pages.items())], top_n=top_n) == expected
+
+
+@settings(deadline=None)
+@given(PAGES, st.integers(1, 3), st.integers(1, 20), st.integers(-1, 3), st.randoms(use_true_random=False))
+def test_neither_tables_nor_blocks_nor_threads_change_the_choice(
+    pages: dict[str, float], reducers: int, top_n: int, most: int, rng: random.Random
+) -> None:
+    settings: dict[str, str] = {"generate_max_count": str(most)}
+    whole = choose([list(pages.items())], reducers=reducers, top_n=top_n, **settings)
+    rows = list(pages.items())
+    rng.shuffle(rows)
+    cuts = sorted(rng.randrange(len(rows) + 1) for _ in range(3))
+    tables = [rows[low:high] for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(select, "_BLOCK", rng.randrange(1, 9))
+        patch.setattr(select, "for_each", lambda work, items: for_each(work, items, rng.randrange(1, 4)))
+        assert choose(tables, reducers=reducers, top_n=top_n, **settings) == whole
+
+
+def test_a_cut_through_equal_scores_takes_pages_of_all_hosts() -> None:
+    pages = [
+        (f"http://www.host{letter}.example/page/{number}.html", 1.0) for letter in "abcdefgh" for number in range(200)
+    ]
+    chosen = choose([pages], top_n=100)
+    per_host = [sum(f"host{letter}" in url for url in chosen) for letter in "abcdefgh"]
+    assert sum(per_host) == 200
+    assert min(per_host) > 10
 
 
 def deal(quota: Quota, *owners: str | None) -> list[int]:
@@ -134,7 +167,7 @@ def test_places_up_to_the_limit() -> None:
     quota = Quota(2, 1, -1)
     assert deal(quota, "a", None, "b", "c") == [1, 0, 1, 0]
     assert quota.is_full
-    assert quota.counters[select.MALFORMED] == 1
+    assert quota.counters.get(select.MALFORMED, 0) == 1
 
 
 def test_one_segment_after_the_other() -> None:
@@ -189,3 +222,4 @@ def test_without_a_host_limit_both_ways_agree(
         assert quick.deal(block).tolist() == slow.deal(block).tolist()
         at += size
     assert quick.is_full == slow.is_full
+    assert quick.counters.get(select.MALFORMED, 0) == slow.counters.get(select.MALFORMED, 0)

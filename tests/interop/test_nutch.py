@@ -21,6 +21,7 @@ from tests.interop.harness import Harness, read_records
 from tests.records.samples import SAMPLES
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import copy_writable
+from tests.support.ties import links_as_set
 
 pytestmark = [pytest.mark.jvm, needs_golden("crawl-small/conf-rich")]
 
@@ -60,8 +61,12 @@ def test_records_have_nutchs_bytes_and_strings(nutch: Nutch, tmp_path: Path) -> 
     harness.run(requests)
     for number, value in enumerate(samples):
         ((_, data, _, text),) = read_records(tmp_path / f"read-{number}", header=True)
+        if isinstance(value, Inlinks):
+            assert links_as_set(data, layout) == links_as_set(_bytes(value, layout), layout)
+            assert sorted(text.decode().splitlines()) == sorted(value.to_string(layout).splitlines())
+            continue
         assert data == _bytes(value, layout), value
-        shown = value.to_string(layout) if isinstance(value, Inlink | Inlinks) else str(value)
+        shown = value.to_string(layout) if isinstance(value, Inlink) else str(value)
         if not re.fullmatch(r"[\w.$]+@[0-9a-f]+", text.decode()):  # what Java prints of classes without a toString
             assert text.decode() == shown
 

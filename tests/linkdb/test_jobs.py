@@ -14,7 +14,7 @@ from minutch.formats.mapfile import MapFileWriter
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.formats.writables import Text
 from minutch.job import JobContext
-from minutch.linkdb import building, bulk, invertlinks, mergelinkdb, readlinkdb
+from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
 from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Outlink
 from minutch.records.parsedata import ParseData
@@ -27,14 +27,15 @@ ONE: Pages = {"http://a/": [("http://b/", "to b"), ("http://c/", "to c")], "http
 TWO: Pages = {"http://e/": [("http://b/", "b again"), ("http://f/x.gif", "f")]}
 
 
-def segment(path: Path, pages: Pages) -> Path:
-    """A segment with nothing but the parse_data of `pages`."""
-    part = path / "parse_data/part-r-00000"
-    part.parent.mkdir(parents=True)
-    with MapFileWriter(part, Text.class_name, ParseData.class_name, compression="RECORD") as writer:
-        for url, links in sorted(pages.items()):
-            data = ParseData(ParseStatus(1, 0), "", [Outlink(*link) for link in links])
-            writer.append(Text(url), data)
+def segment(path: Path, pages: Pages, parts: int = 1) -> Path:
+    """A segment with nothing but the parse_data of `pages`, which are dealt out to its parts."""
+    for part in range(parts):
+        folder = path / f"parse_data/part-r-{part:05}"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with MapFileWriter(folder, Text.class_name, ParseData.class_name, compression="RECORD") as writer:
+            for url in sorted(pages)[part::parts]:
+                data = ParseData(ParseStatus(1, 0), "", [Outlink(*link) for link in pages[url]])
+                writer.append(Text(url), data)
     return path
 
 
@@ -76,6 +77,13 @@ def test_directory_or_list_of_segments(segments: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "db1/old").exists()
 
 
+def test_several_directories(segments: Path, tmp_path: Path) -> None:
+    segment(tmp_path / "more/20200101000002", {"http://g/": [("http://b/", "from g")]})
+    arguments = ["-noFilter", str(tmp_path / "db"), "-dir", str(segments), "-dir", str(tmp_path / "more")]
+    assert invertlinks.run(arguments, context()) == 0
+    assert links(tmp_path / "db")["http://b/"] == {"http://a/", "http://d/", "http://e/", "http://g/"}
+
+
 def test_filters_apply_to_new_links_and_stored_ones(segments: Path, tmp_path: Path) -> None:
     db = tmp_path / "db"
     first, second = sorted(segments.iterdir())
@@ -93,23 +101,6 @@ def test_records_are_compressed_one_by_one(segments: Path, tmp_path: Path) -> No
         assert reader.compression == "RECORD"
 
 
-@pytest.mark.parametrize("existing", [False, True])
-def test_many_links_go_the_sorted_way(
-    existing: bool, segments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = map(str, sorted(segments.iterdir()))
-    for name in ("few", "many"):
-        if existing:
-            invertlinks.run([str(tmp_path / name), first], context())
-        if name == "many":
-            monkeypatch.setattr(bulk, "FOLLOWED", 0)
-        given = [second] if existing else [first, second]
-        assert invertlinks.run([str(tmp_path / name), *given], context(mapreduce_job_reduces="2")) == 0
-    assert links(tmp_path / "few") == links(tmp_path / "many")
-    mergelinkdb.run([str(tmp_path / "merged"), str(tmp_path / "few"), str(tmp_path / "many")], context())
-    assert links(tmp_path / "merged") == links(tmp_path / "few")
-
-
 def test_progress_knows_how_much_is_to_come(segments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int | None]] = []
 
@@ -118,7 +109,6 @@ def test_progress_knows_how_much_is_to_come(segments: Path, tmp_path: Path, monk
             super().advance(count)
             seen.append((self.done, self.total))
 
-    monkeypatch.setattr(bulk, "FOLLOWED", 0)
     monkeypatch.setattr(job, "Progress", Watched)
     counters = invertlinks.invertlinks(tmp_path / "db", sorted(segments.iterdir()), context(mapreduce_job_reduces="1"))
     read, written = counters["links read"], counters["inlinks written"]
@@ -155,9 +145,10 @@ def test_errors_leave_the_linkdb_as_it_was(segments: Path, tmp_path: Path) -> No
     ("arguments", "problem"),
     [
         ([], "Usage: LinkDb <linkdb>"),
-        (["db"], "Usage: LinkDb <linkdb>"),
+        (["db"], "no segments given\nUsage: LinkDb <linkdb>"),
+        (["db", "-force"], "no segments given"),
         (["db", "seg", "-nofilters"], "unknown option -nofilters"),
-        (["db", "-dir"], "-dir needs a directory"),
+        (["db", "-dir"], "-dir needs a value: <segmentsDir>"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], problem: str) -> None:
@@ -247,4 +238,3 @@ def test_damage_is_named(segments: Path, tmp_path: Path) -> None:
     data.write_bytes(content)
     with pytest.raises(FormatError, match="part-r-00000"):
         invertlinks.run([str(db), "-dir", str(segments)], context())
-    assert building.number_of_parts(context(mapreduce_job_reduces="0").conf) == 1

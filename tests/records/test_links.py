@@ -28,6 +28,14 @@ def test_each_layout_is_told_from_the_other(layout: str) -> None:
     assert Inlinks.read(DataInput(data), layout) == LINKS
 
 
+@pytest.mark.parametrize("layout", [LAYOUT_PLAIN, LAYOUT_METADATA])
+def test_a_record_keeps_its_order(layout: str) -> None:
+    for links in (LINKS, Inlinks(reversed(list(LINKS)))):
+        data = encoded(links, layout)
+        assert encoded(Inlinks.read(DataInput(data), layout), layout) == data
+    assert data != encoded(LINKS, layout)
+
+
 def test_no_inlinks_fit_both_layouts_and_garbage_fits_none() -> None:
     assert layouts_of(bytes(4)) == {LAYOUT_PLAIN, LAYOUT_METADATA}
     assert layouts_of(b"\0\0\0\1\xff") == frozenset()

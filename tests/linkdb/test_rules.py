@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.job import Counters
-from minutch.linkdb import linkrules
-from minutch.linkdb.linkrules import LinkRules, UrlChain
+from minutch.linkdb import rules
+from minutch.linkdb.rules import LinkRules, UrlChain
 from minutch.tables.frame import OUTLINKS_SCHEMA
 
 CONF = Configuration.load([], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-(pass|regex|basic)"})
@@ -41,22 +41,22 @@ def test_internal_links_are_ignored() -> None:
     links, counters = apply(LINKS)
     assert links == [("http://b/", "http://a/1", "out")]
     assert counters == {
-        linkrules.READ: 4,
-        linkrules.INTERNAL: 2,
-        linkrules.MALFORMED: 1,
+        rules.READ: 4,
+        rules.INTERNAL: 2,
+        rules.MALFORMED: 1,
     }
 
 
 def test_external_links_are_ignored() -> None:
     links, counters = apply(LINKS, linkdb_ignore_internal_links="false", linkdb_ignore_external_links="true")
     assert [url for url, _, _ in links] == ["http://a/2", "HTTPS://A:8080/"]
-    assert (counters[linkrules.EXTERNAL], counters[linkrules.MALFORMED]) == (1, 1)
+    assert (counters[rules.EXTERNAL], counters[rules.MALFORMED]) == (1, 1)
 
 
 def test_all_links_count_without_a_look_at_hosts() -> None:
     links, counters = apply(LINKS, linkdb_ignore_internal_links="false")
     assert len(links) == 4
-    assert counters == {linkrules.READ: 4}
+    assert counters == {rules.READ: 4}
 
 
 def test_a_page_that_is_no_url_has_only_external_links() -> None:
@@ -83,14 +83,10 @@ URLS = st.sampled_from(
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(URLS, URLS), min_size=1, max_size=20))
-def test_the_kernel_compares_hosts_alike(pairs: list[tuple[str, str]]) -> None:
+def test_the_kernel_and_the_parser_compare_hosts_alike(pairs: list[tuple[str, str]]) -> None:
     pages, targets = (pl.Series([pair[i].encode() for pair in pairs], dtype=pl.Binary) for i in (0, 1))
-    bulk, linkrules._BULK = linkrules._BULK, 0  # type: ignore[misc]
-    try:
-        quick = linkrules._same_host(pages, targets)
-    finally:
-        linkrules._BULK = bulk  # type: ignore[misc]
-    assert quick.to_list() == linkrules._compared(pages, targets).to_list()
+    found = rules._same_host(pages, targets)
+    assert found.to_list() == rules._same_host_parsed(pages, targets).to_list()
 
 
 @pytest.mark.parametrize(
@@ -116,4 +112,4 @@ def test_both_ends_pass_normalizers_and_filters() -> None:
     )
     links, counters = apply(table, chain=True)
     assert links == [("http://b/x", "http://a/1", "ok")]
-    assert counters[linkrules.REJECTED] == 2
+    assert counters[rules.REJECTED] == 2

@@ -1,11 +1,12 @@
 """Which links count, and under which names: every decision of invertlinks about a single link has its home here.
 
     linkdb.ignore.internal.links   links within a host don't count (true unless set)
-    linkdb.ignore.external.links   links between hosts don't count; looked at only where internal ones count
+    linkdb.ignore.external.links   links between hosts don't count; ignored unless internal ones count
     linkdb.max.anchor.length       longer anchors are cut (UTF-16 units)
 
-then URL normalizers (scope `linkdb`) and filters. What is no URL counts as ignored wherever hosts are compared.
-Matched: org.apache.nutch.crawl.LinkDb.LinkDbMapper, LinkDbFilter.
+then URL normalizers (scope `linkdb`) and filters. Where hosts are compared, what is no URL is ignored.
+
+Source: org.apache.nutch.crawl.LinkDb.LinkDbMapper, LinkDbFilter.
 """
 
 from __future__ import annotations
@@ -17,24 +18,25 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.job import Counters
+from minutch.kernels import inlinks as inlinks_kernels
+from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
 from minutch.tables.frame import decode_keys, encode_keys
-from minutch.tables.spans import kernels_loaded
 from minutch.urls.hosts import hosts_of
 
 IGNORE_INTERNAL_PROPERTY: Final = "linkdb.ignore.internal.links"
 IGNORE_EXTERNAL_PROPERTY: Final = "linkdb.ignore.external.links"
 MAX_ANCHOR_PROPERTY: Final = "linkdb.max.anchor.length"
-MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
 SCOPE_PROPERTY: Final = "linkdb.url.normalizer.scope"
-
-_BULK: Final = 50_000  # links from which loading the kernels pays
 
 READ: Final = "links read"
 INTERNAL: Final = "internal links ignored"
 EXTERNAL: Final = "external links ignored"
 MALFORMED: Final = "links from or to what is no URL ignored"
 REJECTED: Final = "links rejected by normalizers or filters"
+
+LINKS_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "from_url": pl.Binary(), "anchor": pl.Binary()})
+"""Links on their way into a LinkDb: INLINKS_SCHEMA without metadata and nulls."""
 
 
 class UrlChain:
@@ -45,14 +47,9 @@ class UrlChain:
         self._normalizers = URLNormalizers(conf, scope) if normalize else None
         self._filters = URLFilters(conf) if filtering else None
 
-    @property
-    def is_neutral(self) -> bool:
-        """Whether all URLs pass as they are."""
-        return self._normalizers is None and self._filters is None
-
     def apply(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         """The links both of whose URLs (`key`, `from_url`) pass, under their new names."""
-        if self.is_neutral:
+        if self._normalizers is None and self._filters is None:
             return links
         changed = links.with_columns(key=self._pass(links["key"]), from_url=self._pass_runs(links["from_url"]))
         kept = changed.filter(pl.col("key").is_not_null() & pl.col("from_url").is_not_null())
@@ -74,7 +71,7 @@ class UrlChain:
 
 
 class LinkRules:
-    """What becomes of the outlinks of a page."""
+    """Which outlinks of pages become inlinks."""
 
     def __init__(self, conf: Configuration, chain: UrlChain) -> None:
         self.ignore_internal = conf.get_boolean(IGNORE_INTERNAL_PROPERTY, True)
@@ -110,20 +107,16 @@ class LinkRules:
 
 def _same_host(pages: pl.Series, targets: pl.Series) -> pl.Series:
     """Whether each link stays on its page's host; null where the target is no URL."""
-    if len(pages) < _BULK and not kernels_loaded():
-        return _compared(pages, targets)
-    from minutch.kernels import inlinks as links_kernels
-    from minutch.kernels.arrow import from_series
-
     found = np.empty(len(pages), np.int8)
     from_strings, to_strings = from_series(pages), from_series(targets)
-    links_kernels.compare_hosts(*from_strings[:2], *to_strings[:2], found)
-    same = pl.Series(found == links_kernels.SAME)
-    others = np.flatnonzero(found == links_kernels.UNKNOWN)
-    return same.scatter(others, _compared(pages.gather(others), targets.gather(others))) if len(others) else same
+    inlinks_kernels.compare_hosts(*from_strings[:2], *to_strings[:2], found)
+    same = pl.Series(found == inlinks_kernels.SAME)
+    others = np.flatnonzero(found == inlinks_kernels.UNKNOWN)
+    return same.scatter(others, _same_host_parsed(pages.gather(others), targets.gather(others)))
 
 
-def _compared(pages: pl.Series, targets: pl.Series) -> pl.Series:
+def _same_host_parsed(pages: pl.Series, targets: pl.Series) -> pl.Series:
+    """The same by the full parser of URLs."""
     page, target = (hosts_of(decode_keys(urls)).str.to_lowercase() for urls in (pages, targets))
     return pl.select(pl.when(target.is_not_null()).then(page.eq_missing(target))).to_series()
 
