@@ -1,8 +1,9 @@
 """`minutch readseg`: list segments, dump one as text, or show all that a segment holds of one URL.
 
-Matched: org.apache.nutch.segment.SegmentReader. Different on purpose: -list sorts by name and shows `?` for folders
-that are not there instead of ending in an error; in a dump, the parts of one URL follow each other in a fixed order;
--get does not wait five seconds.
+Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there instead of ending in
+an error; in a dump, the parts of one URL follow each other in a fixed order; -get does not wait five seconds.
+
+Source: org.apache.nutch.segment.SegmentReader.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ _SWITCHES = {
     "-noparsedata": PARSE_DATA,
     "-noparsetext": PARSE_TEXT,
 }
-FLAGS = (*map(Flag, _SWITCHES), Flag("-recode"), Flag("-dir", value="segments"))
+FLAGS = (*map(Flag, _SWITCHES), Flag("-recode"), Flag("-dir", value="segments", repeats=True))
 
 RECODE_PROPERTY = "segment.reader.content.recode"
 DUMP_NAME_PROPERTY = "segment.dump.dir"
@@ -131,6 +132,7 @@ def dump(
     are left out with a warning; StoreError if none is there.
     """
     log.info("SegmentReader: dump segment: %s", segment.path)
+    segment.check()
     present = [folder for folder in _DUMP_ORDER if folder in set(folders) and _is_there(segment, folder)]
     if not present:
         raise StoreError(f"No segment subdirectories defined as input: {segment.path}")
@@ -219,17 +221,18 @@ class Stats:
 
 def _run_list(given: Arguments, folders: list[str], context: JobContext) -> None:
     segments = [Segment(Path(word)) for word in given.positional]
-    if given["-dir"]:
-        segments += segments_in(Path(given["-dir"]))
+    for directory in given.get("-dir", []):
+        segments += segments_in(Path(directory))
     context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
     for segment in segments:
         context.print(_list_line(segment.name, stats_of(segment, folders)))
 
 
 def stats_of(segment: Segment, folders: Iterable[str]) -> Stats:
-    """Count the records of a segment. StoreError if the segment itself is not there."""
+    """Count the records of a segment. StoreError if it is not there, or a folder of segments."""
     if not segment.path.is_dir():
         raise StoreError(f"Input path does not exist: {segment.path}")
+    segment.check()
     stats = Stats()
     wanted = [folder for folder in folders if segment.has(folder)]
     if CRAWL_GENERATE in wanted:
@@ -273,6 +276,7 @@ def get(segment: Segment, url: str, folders: Iterable[str], *, recode: bool = Fa
     Folders that are not there are left out with a warning; StoreError if none is there.
     """
     log.info("SegmentReader: get '%s'", url)
+    segment.check()
     found: dict[str, list[Writable]] = {}
     wanted = set(folders)
     for folder in _GET_TITLES:

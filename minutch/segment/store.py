@@ -11,7 +11,7 @@
 Older Nutch names the parts part-NNNNN and, very long ago, has UTF8 for keys. The fetch list is not compressed, a text
 always by record; the others as `mapreduce.output.fileoutputformat.compress.type` says, by record unless set.
 
-Sources: org.apache.nutch.fetcher.FetcherOutputFormat, parse.ParseOutputFormat, crawl.Generator, segment.SegmentChecker.
+Source: org.apache.nutch.fetcher.FetcherOutputFormat, parse.ParseOutputFormat, crawl.Generator, segment.SegmentChecker.
 """
 
 from __future__ import annotations
@@ -106,6 +106,16 @@ class Segment:
         """Whether a folder is there."""
         return (self.path / folder).is_dir()
 
+    def check(self) -> None:
+        """Raise StoreError where the path is that of a folder of segments: commands take those with `-dir`."""
+        if self.path.is_dir() and not any(map(self.has, LAYOUTS)):
+            inside = [segment.name for segment in segments_in(self.path) if any(map(segment.has, LAYOUTS))]
+            if inside:
+                raise StoreError(
+                    f"{self.path} is no segment but a folder of segments ({inside[0]}, ...): "
+                    "name a segment, or give the folder with -dir where the command takes it"
+                )
+
     def missing(self, folders: Sequence[str] = COMPLETE) -> list[str]:
         """Those of `folders` that are not there."""
         return [folder for folder in folders if not self.has(folder)]
@@ -122,6 +132,7 @@ class Segment:
 
     def parts(self, folder: str) -> list[Path]:
         """The part files or MapFile directories of a folder; StoreError if the folder is not there."""
+        self.check()
         directory = self.path / folder
         if not directory.is_dir():
             raise StoreError(f"Input path does not exist: {directory}")

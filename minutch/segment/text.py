@@ -1,6 +1,8 @@
 """`minutch text PATH... [-json]`: print SequenceFiles, MapFiles and whole folders of them.
 
-Matched: `hadoop fs -text`, which does the same for single files; folders, JSON, and both layouts of Inlinks are ours.
+Folders, JSON and both layouts of Inlinks go beyond the command of Hadoop's that does the same for single files.
+
+Source: `hadoop fs -text`.
 """
 
 from __future__ import annotations

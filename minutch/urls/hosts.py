@@ -1,7 +1,9 @@
 """Hosts and domains of columns of URLs: what fetch lists are partitioned and limited by.
 
 Plain URLs, which nearly all are, are taken apart by one expression; the others, and each distinct host, by `urls.parts`
-and `urls.domains`. Matched: java.net.URL.getHost, org.apache.nutch.util.URLUtil.getDomainName.
+and `urls.domains`.
+
+Source: java.net.URL.getHost, org.apache.nutch.util.URLUtil.getDomainName.
 """
 
 from __future__ import annotations

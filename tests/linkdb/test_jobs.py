@@ -130,6 +130,8 @@ def test_errors_leave_the_linkdb_as_it_was(segments: Path, tmp_path: Path) -> No
     invertlinks.run([str(db), "-dir", str(segments)], context())
     before = links(db)
     (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match=r"folder of segments .* -dir"):
+        invertlinks.run([str(db), str(segments)], context())
     with pytest.raises(StoreError, match="parse_data"):
         invertlinks.run([str(db), str(tmp_path / "empty")], context())
     with pytest.raises(StoreError, match="no segments"):

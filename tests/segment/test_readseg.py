@@ -118,6 +118,14 @@ def test_dump_of_several_partitions_keeps_all_urls(tmp_path: Path) -> None:
 
 
 @needs_golden
+@pytest.mark.parametrize("words", [["-list", "{}"], ["-dump", "{}", "{}/out"], ["-get", "{}", "http://a/"]], ids=str)
+def test_a_folder_of_segments_needs_dir(words: list[str]) -> None:
+    segments = GOLDEN / "nutch-testresources" / "test-segments"
+    with pytest.raises(StoreError, match=r"folder of segments .* -dir"):
+        _run(*(word.format(segments) for word in words))
+
+
+@needs_golden
 def test_segments_of_older_nutch(tmp_path: Path) -> None:
     segments = GOLDEN / "nutch-testresources" / "test-segments"
     lines = _run("-list", "-dir", str(segments)).splitlines()

@@ -241,6 +241,22 @@ def test_two_writers_of_one_step_do_not_both_win(segment: Segment) -> None:
     assert [path.name for path in segment.path.iterdir()] == [CRAWL_FETCH]
 
 
+def test_a_folder_of_segments_is_no_segment(segment: Segment) -> None:
+    _write(segment, CRAWL_FETCH, ["http://a/"])
+    segment.check()
+    segment.parts(CRAWL_FETCH)
+    folder = Segment(segment.path.parent)
+    with pytest.raises(StoreError, match=rf"folder of segments \({segment.name}, .* -dir"):
+        folder.check()
+    with pytest.raises(StoreError, match="-dir"):
+        folder.parts(CRAWL_FETCH)
+    with pytest.raises(StoreError, match="Input path does not exist"):
+        segment.parts(CONTENT)
+    (segment.path / "empty").mkdir()
+    for nothing in (segment.path / "empty", segment.path / "nowhere"):
+        Segment(nothing).check()
+
+
 def test_a_bad_record_is_named(segment: Segment) -> None:
     directory = segment.path / CRAWL_FETCH
     directory.mkdir()
