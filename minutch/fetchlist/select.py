@@ -91,13 +91,13 @@ def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
 
 def by_rank(rows: Ints, ranks: Ranks, keys: pl.Series) -> Ints:
     """`rows` by rank, those of equal rank by key."""
-    rows = rows[np.argsort(ranks[rows], kind="stable")]
+    rows = rows[np.argsort(ranks[rows])]
     is_equal = ranks[rows[1:]] == ranks[rows[:-1]]
     places = np.flatnonzero(np.append(is_equal, False) | np.append(False, is_equal))
     if len(places):  # URLs with the same hash
         equals = rows[places]
-        table = pl.DataFrame({"rank": ranks[equals], "key": keys.gather(equals)})
-        rows[places] = equals[table.select(pl.arg_sort_by("rank", "key")).to_series().to_numpy()]
+        table = pl.DataFrame({"rank": ranks[equals], "key": keys.gather(equals), "row": equals})
+        rows[places] = table.sort("rank", "key", "row")["row"].to_numpy()
     return rows
 
 
