@@ -25,6 +25,7 @@ from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.transitions import ADDITIONS_PROPERTY, UpdateSettings, update
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
+from minutch.segment.store import Segment
 from minutch.tables.database import part_paths
 from minutch.tables.frame import PACKED_SCHEMA
 from minutch.tables.packed import scan_packed
@@ -131,6 +132,7 @@ def updatedb(
 
 def _inputs(segment: Path) -> list[Path]:
     """The part files of a segment that an update reads; none, with a warning, if it has no crawl_fetch."""
+    Segment(segment).check()
     if not (segment / FETCH_PART).is_dir():
         log.warning("CrawlDb update: skipping %s, which has no %s", segment, FETCH_PART)
         return []

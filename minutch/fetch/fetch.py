@@ -90,6 +90,7 @@ def fetch(
     """
     _check_agent(conf)
     segment = Segment(path)
+    segment.check()
     files = generate_files(path)
     work = path / WORK
     if segment.has(CRAWL_FETCH) and not _logs(work):

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import polars as pl
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
@@ -19,11 +21,7 @@ from minutch.formats.sequencefile import SequenceFileReader
 from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlinks
 from minutch.records.links_columns import layout_of
 from minutch.tables.database import Database, part_name
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from minutch.tables.links import InlinksWriter
+from minutch.tables.links import InlinksWriter, scan_inlinks
 
 LAYOUT_PROPERTY: Final = "linkdb.inlink.layout"
 """The layout in which a LinkDb is written; without it, that of the LinkDb that is merged with, else the newer one."""
@@ -50,15 +48,11 @@ class LinkDb(Database):
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
         """A partition in tables of INLINKS_SCHEMA, sorted by key over the whole partition."""
-        from minutch.tables.links import scan_inlinks
-
         return scan_inlinks(self.require_parts()[index], self.layout)
 
     @staticmethod
     def part_writer(directory: Path, index: int, layout: str) -> InlinksWriter:
         """A writer of partition `index` of the LinkDb that is being written to `directory` (see `replacement`)."""
-        from minutch.tables.links import InlinksWriter
-
         return InlinksWriter(directory / part_name(index), layout)
 
 

@@ -149,3 +149,10 @@ def test_segments_of_a_directory(tmp_path: Path) -> None:
     assert [path.name for path in segments_in(tmp_path)] == ["1", "2"]
     with pytest.raises(StoreError, match="no such directory"):
         segments_in(tmp_path / "none")
+
+
+def test_a_folder_of_segments_needs_dir(tmp_path: Path) -> None:
+    given = write_segment(tmp_path / "segments/20200101000000", [])
+    with pytest.raises(StoreError, match=r"folder of segments .* -dir"):
+        run([str(tmp_path / "db"), str(given.parent)], context())
+    assert not (tmp_path / "db/current").exists()

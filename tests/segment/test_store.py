@@ -21,6 +21,8 @@ from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import MapFileWriter
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import UTF8, Text
+from minutch.job import JobContext
+from minutch.parse import parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsetext import ParseText
 from minutch.segment.store import (
@@ -42,6 +44,7 @@ from minutch.segment.store import (
     text_key,
 )
 from tests.support.golden import GOLDEN, needs_golden
+from tests.support.segments import conf_for, fetch_segment
 
 EMPTY = Configuration()
 SEGMENTS = sorted(GOLDEN.glob("crawl-small*/run-*/crawl/segments/*")) + sorted(
@@ -255,6 +258,16 @@ def test_a_folder_of_segments_is_no_segment(segment: Segment) -> None:
     (segment.path / "empty").mkdir()
     for nothing in (segment.path / "empty", segment.path / "nowhere"):
         Segment(nothing).check()
+
+
+def test_fetch_and_parse_want_a_segment(segment: Segment) -> None:
+    _write(segment, CRAWL_GENERATE, ["http://a/"])
+    folder = segment.path.parent
+    with pytest.raises(StoreError, match="folder of segments"):
+        fetch_segment(Segment(folder), conf_for())
+    with pytest.raises(StoreError, match="folder of segments"):
+        parse.run([str(folder)], JobContext(conf_for()))
+    assert list(folder.iterdir()) == [segment.path]
 
 
 def test_a_bad_record_is_named(segment: Segment) -> None:
