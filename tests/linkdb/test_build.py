@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.job import JobContext
-from minutch.linkdb import invertlinks, mergelinkdb
+from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
 from minutch.linkdb.build import merged
 from minutch.linkdb.rules import LINKS_SCHEMA
 from minutch.linkdb.store import LinkDb
@@ -150,6 +150,23 @@ def test_linkdbs_are_merged_in_their_order(tmp_path: Path) -> None:
             mergelinkdb.mergelinkdb(output, sources, context(linkdb_max_inlinks="6", **properties))
             rows = [row for number in order for row in rows_of(links[number])]
             assert stored(output) == expected_records(rows, 6)
+
+
+@pytest.mark.usefixtures("_cores")
+def test_a_dump_shows_records_as_they_are_stored(tmp_path: Path) -> None:
+    links = some_links(Random(6), 30)
+    one = segment(tmp_path / "segment", links)
+    expected = "".join(
+        f"{key}\tInlinks:\n"
+        + "".join(f" fromUrl: {url} anchor: {anchor} metadata: \n" for url, anchor in record)
+        + "\n"
+        for key, record in expected_records(rows_of(links), 10_000).items()
+    )
+    for way, properties in enumerate(WAYS):
+        db, out = tmp_path / f"db{way}", tmp_path / f"dump{way}"
+        invertlinks.invertlinks(db, [one], context(**properties))
+        readlinkdb.dump(LinkDb(db), out, context(**properties | {"mapreduce_job_reduces": "1"}))
+        assert (out / "part-r-00000").read_text(encoding="utf-8") == expected
 
 
 def test_part_files_are_read_by_name(tmp_path: Path) -> None:
