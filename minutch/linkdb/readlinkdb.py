@@ -19,17 +19,16 @@ import polars as pl
 
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
-from minutch.errors import ConfigError, StoreError, UsageError
-from minutch.formats.checksum import ChecksumWriter
+from minutch.errors import ConfigError, UsageError
 from minutch.formats.writables import MapWritable
 from minutch.job import Counters, JobContext
 from minutch.linkdb.build import PAGES, WRITTEN
 from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA, Inlink
-from minutch.tables.database import part_name
 from minutch.tables.frame import INLINKS_SCHEMA, decode_keys
 from minutch.tables.parallel import memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
+from minutch.tables.textparts import output_folder, require_absent, text_part
 from minutch.urls.javaregex.engine import JavaRegex
 
 log = logging.getLogger(__name__)
@@ -80,8 +79,7 @@ def dump(db: LinkDb, out: Path, context: JobContext, regex: str | None = None) -
     pattern = None if regex is None else _compiled(regex)
     log.info("LinkDb dump: starting")
     log.info("LinkDb dump: db: %s", db.path)
-    if out.exists():
-        raise StoreError(f"Output directory {out} already exists")
+    require_absent(out)
     counters = _write(db, out, context.conf, pattern)
     log.info("LinkDb dump: finished")
     return counters
@@ -100,14 +98,13 @@ def _write(db: LinkDb, out: Path, conf: Configuration, pattern: JavaRegex | None
         for index in range(len(db.require_parts())):
             for table in db.scan_part(index):
                 shuffle.add(table if pattern is None else table.filter(_matches(table["key"], pattern)))
-        out.mkdir(parents=True)
-        for part in range(parts):
-            with ChecksumWriter(out / part_name(part)) as file:
-                for table in shuffle.sorted(part):
-                    for text in lines(table, db.layout):
-                        file.write(text.encode())
-                    counters.add(PAGES, table["key"].n_unique())
-                    counters.add(WRITTEN, len(table) - table["from_url"].null_count())
+        with output_folder(out) as folder:
+            for part in range(parts):
+                with text_part(folder, part) as file:
+                    for table in shuffle.sorted(part):
+                        file.write("".join(lines(table, db.layout)).encode())
+                        counters.add(PAGES, table["key"].n_unique())
+                        counters.add(WRITTEN, len(table) - table["from_url"].null_count())
     return counters
 
 
