@@ -1,6 +1,6 @@
 """From the content of an HTML page to its parse: charset, tree, meta tags, text, links, parse filters.
 
-Used by parse-html, and by parse-tika for HTML that no other parser takes. Matched: HtmlParser.getParse.
+Used by parse-html, and by parse-tika for HTML that no other parser takes. Source: HtmlParser.getParse.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.kernels import html as kernels
 from minutch.records.outlinkrun import OutlinkRun
 
-from .extract import Rules
+from .rules import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Rules
 from .tree_layout import attribute_numbers
-from .walk import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Page, first_base
+from .walk import Page, first_base
 
 _ROOM: Final = 1 << 18
 """Bytes for a page's text, at first."""
@@ -22,17 +22,19 @@ _MOST_KEPT: Final = 1 << 24
 """Bytes beyond which room is not kept for the next page."""
 _BYTES_PER_LINK: Final = 64
 _BYTES_PER_HEAD: Final = 1024
-_NUMBERS: Final = 256
-"""More than Lexbor has numbers for, of elements and of attributes."""
 
 _Tables: TypeAlias = tuple[Any, ...]
 
 
 def tree_reader(rules: Rules) -> TreeReader | None:
-    """A reader by these rules; None if it has to be done in Python."""
+    """A reader by these rules; None where pages have to be walked in Python.
+
+    That is where Lexbor's trees are laid out in another way, for a line separator with a long name, and where links
+    get metadata.
+    """
     numbers = attribute_numbers()
     fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in rules.separators)
-    if numbers is None or not fits:
+    if numbers is None or not fits or rules.element_key:
         return None
     reader = TreeReader(rules, numbers)
     reader.read(LexborHTMLParser(""))  # loads the kernel
@@ -102,9 +104,9 @@ def _element_tables(rules: Rules) -> _Tables:
     flags = _flags(rules)
     document = LexborHTMLParser("")
     numbers = {name: document.create_node(name).tag_id for name in flags}
-    unknown = [name for name, number in numbers.items() if number >= _NUMBERS]
-    numbers |= {name: _NUMBERS + index for index, name in enumerate(unknown)}
-    kinds, targets = np.zeros(_NUMBERS + len(unknown), np.int64), np.zeros(_NUMBERS + len(unknown), np.int64)
+    unknown = [name for name, number in numbers.items() if number >= kernels.NUMBERED_NAMES]
+    numbers |= {name: kernels.NUMBERED_NAMES + index for index, name in enumerate(unknown)}
+    kinds, targets = np.zeros((2, kernels.NUMBERED_NAMES + len(unknown)), np.int64)
     for name, number in numbers.items():
         kinds[number] = flags[name]
         if name in rules.link_attributes:
@@ -135,7 +137,7 @@ def _flags(rules: Rules) -> dict[str, int]:
 
 def _attribute_tables(numbers: Mapping[str, int]) -> _Tables:
     """The kernel's `slots`, `names`, `name_sizes` and `values`."""
-    slots = np.full(_NUMBERS, -1, np.int64)
+    slots = np.full(kernels.NUMBERED_NAMES, -1, np.int64)
     for name, number in numbers.items():
         slots[number] = kernels.ATTRIBUTES.index(name)
     return slots, *_names(kernels.ATTRIBUTES), np.zeros((len(kernels.ATTRIBUTES), 2), np.int64)

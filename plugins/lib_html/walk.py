@@ -1,28 +1,27 @@
-"""The walk over a page's tree in Python: what the kernel `html` has to give as well, and the way for a few pages."""
+"""The walk over a page's tree in Python: the yardstick of the kernel `html`, and its substitute.
+
+A page is walked here where the kernel can't be used or leaves the decision to Python's Unicode (see `extract`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.formats.writables import MapWritable, Text
 from minutch.records.links import Outlink
 
+from .rules import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Rules
 from .tree import RENAMED
-
-if TYPE_CHECKING:
-    from .extract import Rules
 
 BLANKS: Final = " \t\n\x0b\f\r"
 TRIMMED: Final = "".join(map(chr, range(0x21)))
 """What java.lang.String.trim takes off."""
 BYTE_ORDER_MARK: Final = "\ufeff"
-HEAD_ATTRIBUTES: Final = ("name", "content", "http-equiv", "href")
-"""What is read of meta and base elements."""
 
 _MARK: Final = "\0"
 """A line end; between texts that are counted. No tree has this character: Lexbor drops it or puts U+FFFD."""
@@ -32,8 +31,6 @@ _BLANK_TEXT: Final = _MARK + " "
 """In the place of a text node that is nothing but blanks: a line end, too."""
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
-NEEDS_CONTENT: Final = frozenset(("a", "form"))
-SILENT: Final = frozenset(("script", "style"))
 
 
 @dataclass(slots=True)
@@ -147,7 +144,7 @@ class Walk:
     def _metadata(self, tag: str) -> MapWritable | None:
         """The name of a link's element, where it is wanted."""
         key = self.rules.element_key
-        return MapWritable([(Text(key), Text(_ORIGINAL.get(tag, tag)))]) if key else None
+        return MapWritable({Text(key): Text(_ORIGINAL.get(tag, tag))}) if key else None
 
     def _anchor(self, node: LexborNode, child: LexborNode, start: int) -> str:
         """The text inside a link element, whose first child is `child`; else what its images say."""
