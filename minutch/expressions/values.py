@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from minutch.errors import ConfigError
 from minutch.formats.javahash import double_to_string
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 
 Number = int | float
 N = TypeVar("N", int, float)

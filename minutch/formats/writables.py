@@ -13,10 +13,10 @@ Classes are found by Java name through `lookup` (see `registry`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from minutch.errors import FormatError
 from minutch.formats import javahash
@@ -48,6 +48,9 @@ __all__ = [
     "lookup",
     "register",
 ]
+
+
+K = TypeVar("K", bound=Writable)
 
 
 @register
@@ -349,11 +352,10 @@ class MapWritable(dict[Writable, Writable], Writable):
     __slots__ = ("new_classes",)
     class_name = "org.apache.hadoop.io.MapWritable"
 
-    def __init__(self, entries: dict[Writable, Writable] | Iterable[tuple[Writable, Writable]] = ()) -> None:
+    def __init__(self, entries: Mapping[K, Writable] | None = None) -> None:
         super().__init__()
         self.new_classes: list[str] = list(entries.new_classes) if isinstance(entries, MapWritable) else []
-        for key, value in entries.items() if isinstance(entries, dict) else entries:
-            self[key] = value
+        self.update(entries or {})
 
     def __setitem__(self, key: Writable, value: Writable) -> None:
         self._learn(key.class_name)
@@ -366,9 +368,9 @@ class MapWritable(dict[Writable, Writable], Writable):
                 raise FormatError("too many classes in one MapWritable", expected=f"at most {_MAX_NEW_CLASSES}")
             self.new_classes.append(name)
 
-    def update(self, other: Any = (), /, **none: Any) -> None:
-        """Put all entries of `other`, through the class table."""
-        for key, value in other.items() if isinstance(other, dict) else other:
+    def update(self, entries: Mapping[K, Writable], /) -> None:  # type: ignore[override]
+        """Put all entries, through the class table."""
+        for key, value in entries.items():
             self[key] = value
 
     def copy(self) -> MapWritable:

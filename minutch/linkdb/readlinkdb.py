@@ -17,7 +17,7 @@ from minutch.arguments import Flag, fail, parse
 from minutch.errors import ConfigError, StoreError, UsageError
 from minutch.job import Counters, JobContext
 from minutch.linkdb.store import LinkDb
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA, Inlink
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 
 
 def write_dump(db: LinkDb, out: Path, conf: Configuration, pattern: JavaRegex | None) -> Counters:

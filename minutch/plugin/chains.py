@@ -28,7 +28,7 @@ from minutch.plugin.points import (
     URLFilter,
     URLNormalizer,
 )
-from minutch.plugin.repository import Extension, PluginRepository, made
+from minutch.plugin.repository import Extension, PluginRepository, instance_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,7 +93,7 @@ class URLNormalizers:
         self.scope = scope
         repository = PluginRepository.of(conf)
         extensions = _normalizer_extensions(conf, repository.extensions(URLNormalizer.point_id), scope)
-        self.normalizers = [made(extension, URLNormalizer) for extension in extensions]
+        self.normalizers = [instance_of(extension, URLNormalizer) for extension in extensions]
         self.loop_count = conf.get_int("urlnormalizer.loop.count", 1)
 
     def normalize(self, url: str | None, scope: str | None = None) -> str | None:
@@ -165,7 +165,7 @@ class URLExemptionFilters:
 
     def __init__(self, conf: Configuration) -> None:
         extensions = PluginRepository.of(conf).extensions(URLExemptionFilter.point_id)
-        self.filters = [made(extension, URLExemptionFilter) for extension in extensions]
+        self.filters = [instance_of(extension, URLExemptionFilter) for extension in extensions]
 
     def is_exempted(self, from_url: str | None, to_url: str | None) -> bool:
         """Whether an external link may stay although external links are ignored."""

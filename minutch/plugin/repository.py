@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, MinutchError, PluginError
 from minutch.formats.javahash import hash_map_order, string_hash
@@ -87,7 +88,7 @@ class Extension:
         return self._instance
 
     @property
-    def is_made(self) -> bool:
+    def is_instantiated(self) -> bool:
         """Whether its object has been made."""
         return self._instance is not None
 
@@ -99,8 +100,11 @@ class Extension:
 class PluginRepository:
     """The active plugins of one configuration."""
 
-    def __init__(self, conf: Configuration) -> None:
+    def __init__(self, conf: Configuration, clock: Clock | None = None) -> None:
+        """`clock` is what the extensions have for a clock; by default the configuration's, which is the job's."""
         self.conf = conf
+        if clock is not None:
+            conf.clock = clock
         folders = plugin_folders(conf)
         self.available = _read_folders(folders)
         included = self._included()
@@ -133,12 +137,12 @@ class PluginRepository:
         extensions = _first_by_class(self.extensions(point.point_id))
         names = (self.conf.get(order) or "").split()
         if not names:
-            return [made(extension, point) for extension in extensions]
+            return [instance_of(extension, point) for extension in extensions]
         by_name = {name: extension for extension in reversed(extensions) for name in extension.names}
         for name in names:
             if name not in by_name:
                 log.error("%s: %s is not in an active plugin, ignored", order, name)
-        return [made(by_name[name], point) for name in names if name in by_name]
+        return [instance_of(by_name[name], point) for name in names if name in by_name]
 
     def _included(self) -> dict[str, Manifest]:
         includes = _pattern(self.conf, "plugin.includes")
@@ -174,7 +178,7 @@ _said: set[str] = set()
 _repositories: WeakKeyDictionary[Configuration, PluginRepository] = WeakKeyDictionary()
 
 
-def made(extension: Extension, point: type[P]) -> P:
+def instance_of(extension: Extension, point: type[P]) -> P:
     """The extension's object, checked to be of the point. Raises PluginError if it is not."""
     instance = extension.instance()
     if not isinstance(instance, point):

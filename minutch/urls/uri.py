@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass, replace
 
 from minutch.errors import UrlError
-from minutch.urls.addresses import is_ipv6
+from minutch.urls.parts import is_ipv6
 
 _NOT_OTHER = "\x00-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _UNIT = f"%[0-9A-Fa-f]{{2}}|[^{_NOT_OTHER}]"
@@ -39,6 +39,11 @@ _SCOPE = re.compile(r"[A-Za-z0-9_.]+")
 _DIGITS = re.compile(r"[0-9]*")
 _SLASHES = re.compile("/+")
 _MAX_PORT = 0x7FFFFFFF
+
+_ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
+_TO_ESCAPE = re.compile('%(?![0-9A-Fa-f]{2})|[\x00-\x20"<>\\[\\]^`{|}\x7f-\U0010ffff]')
+_NEVER_ESCAPED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_FORM = re.compile(r"\+|(?:%..?)+|%", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +219,43 @@ def build_uri(
     if parse_uri(text).host is None:
         raise UrlError(f"no server-based authority in URI {text!r}")
     return text
+
+
+def unescape_unreserved(text: str) -> str:
+    """Decode what never needs encoding, and write the hexadecimal digits of the rest in capitals."""
+    return _ESCAPED.sub(_unescape, text) if "%" in text else text
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = int(match[1], 16)
+    return chr(code) if code in _NEVER_ESCAPED else match[0].upper()
+
+
+def escape_unsafe(text: str) -> str:
+    """Encode control characters, blanks, quotes, brackets and the like, all beyond ASCII (as UTF-8), and a lone `%`."""
+    return _TO_ESCAPE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    encoded = match[0].encode("utf-8", "replace")
+    return "?" if encoded == b"?" else "".join(f"%{byte:02X}" for byte in encoded)
+
+
+def normalize_escapes(file: str) -> str:
+    """Path and query with everything encoded that has to be, and nothing else (BasicURLNormalizer)."""
+    return escape_unsafe(unescape_unreserved(file))
+
+
+def form_decode(text: str) -> str:
+    """java.net.URLDecoder.decode with UTF-8: `+` is a blank; UrlError for an incomplete or broken escape."""
+    return _FORM.sub(_form_part, text)
+
+
+def _form_part(match: re.Match[str]) -> str:
+    part = match[0]
+    if part == "+":
+        return " "
+    pairs = [part[at + 1 : at + 3] for at in range(0, len(part), 3)]
+    if any(re.fullmatch(r"[0-9A-Fa-f]{2}|\+[0-9A-Fa-f]", pair) is None for pair in pairs):
+        raise UrlError(f"broken percent-encoding in {match.string!r}")
+    return bytes(int(pair, 16) for pair in pairs).decode("utf-8", "replace")

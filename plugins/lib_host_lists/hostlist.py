@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minutch.errors import UrlError
-from minutch.urls.columns import host_column, map_distinct
+from minutch.plugin.columns import host_column, keep, map_distinct
 from minutch.urls.domains import domain_of, suffix_of
 from minutch.urls.parts import parse
 from minutch.urls.rulefiles import rule_lines
@@ -37,8 +37,6 @@ class HostList:
 
     def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
         """The URLs that are on the list (or those that are not); null for the others and for what is no URL."""
-        import polars as pl
-
-        hosts = host_column(urls, lower=False)
+        hosts = host_column(urls)
         chosen = map_distinct(hosts, lambda host: "" if self.has_host(host) is listed else None)
-        return pl.select(pl.when(chosen.is_not_null()).then(urls)).to_series().alias(urls.name)
+        return keep(urls, chosen.is_not_null())

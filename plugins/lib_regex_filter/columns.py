@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
-from minutch.urls.columns import domain_column, host_column
-from minutch.urls.javaregex.engine import LINE_ENDS
+from minutch.plugin.columns import domain_column, host_column
+from minutch.urls.javaregex import LINE_ENDS
 
-from .rules import Rule, RuleFilter
+if TYPE_CHECKING:
+    from .rules import Rule, RuleFilter
 
 _ODD = f"{LINE_ENDS[:-1]}\U00010000-\U0010ffff]"
 _ODD_ASCII = "[\n\r]"
@@ -42,7 +45,7 @@ class _Column:
         self.urls = urls
         self.nothing = pl.repeat(False, len(urls), eager=True)
         self.open = ~self.nothing
-        self.hosts = host_column(urls) if rules.has_places else None
+        self.hosts = host_column(urls).str.to_lowercase() if rules.has_places else None
         self.domains = None if self.hosts is None else domain_column(self.hosts)
 
     def decide(self) -> pl.Series:

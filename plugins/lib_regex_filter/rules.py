@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.plugin.columns import keep
 from minutch.plugin.points import ExtensionBase
 from minutch.urls.domains import domain_of
 from minutch.urls.parts import host_of
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class Matcher(Protocol):
-    """One pattern; see `minutch.urls.javaregex.engine.JavaRegex`."""
+    """One pattern; see `minutch.urls.javaregex.JavaRegex`."""
 
     @property
     def pattern(self) -> str: ...
@@ -121,8 +122,6 @@ class RuleFilter(ExtensionBase):
 
     def filter_strings(self, urls: pl.Series) -> pl.Series:
         """A column of URLs with null for those that don't pass."""
-        import polars as pl
-
         from .columns import accepted
 
-        return pl.select(pl.when(accepted(self, urls)).then(urls)).to_series().alias(urls.name)
+        return keep(urls, accepted(self, urls))

@@ -24,7 +24,7 @@ from pathlib import Path
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
 from minutch.plugin.points import URLFilter
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 from minutch.urls.parts import Url, parse
 from minutch.urls.rulefiles import file_name, rule_lines
 

@@ -6,7 +6,7 @@ The rules (db.ignore.external.exemptions.file, the format of regex-urlfilter.txt
 from __future__ import annotations
 
 from minutch.plugin.points import URLExemptionFilter
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 from minutch.urls.rulefiles import file_name
 
 from ..lib_regex_filter.rules import RuleFilter

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.plugin.columns import patch, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls import idn
-from minutch.urls.columns import patch, rewrite
 from minutch.urls.parts import Url, compose, parse
-from minutch.urls.percent import form_decode, normalize_escapes
-from minutch.urls.uri import parse_uri
+from minutch.urls.uri import form_decode, normalize_escapes, parse_uri
 
 if TYPE_CHECKING:
     import polars as pl

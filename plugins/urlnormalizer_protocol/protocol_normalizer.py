@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
+from minutch.plugin.columns import host_column, map_distinct, rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.columns import host_column, map_distinct, rewrite
 from minutch.urls.parts import compose, parse
 from minutch.urls.rulefiles import rule_lines, rules_text
 
@@ -70,6 +70,6 @@ class ProtocolURLNormalizer(URLNormalizer):
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         """Row by row where the host has a scheme, or where there is none."""
-        hosts = host_column(urls, lower=False)
+        hosts = host_column(urls)
         where = map_distinct(hosts, self.protocol).is_not_null() | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minutch.plugin.columns import rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.columns import rewrite
 from minutch.urls.parts import parse, split_labels
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from xml.etree import ElementTree
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.plugin.points import URLNormalizer, map_strings
-from minutch.urls.columns import rewrite
-from minutch.urls.javaregex.engine import LINE_ENDS, JavaRegex, Replacement, is_too_large
+from minutch.plugin.columns import map_strings, rewrite
+from minutch.plugin.points import URLNormalizer
+from minutch.urls.javaregex import LINE_ENDS, JavaRegex, Replacement, is_too_large
 
 if TYPE_CHECKING:
     import polars as pl

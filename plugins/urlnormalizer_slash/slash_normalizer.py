@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.plugin.columns import host_column, rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.columns import host_column, rewrite
 from minutch.urls.parts import Url, parse
 from minutch.urls.rulefiles import rule_lines, rules_text
 
@@ -52,7 +52,7 @@ class SlashURLNormalizer(URLNormalizer):
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         """Row by row where the host has a rule, or where there is none."""
-        hosts = host_column(urls, lower=False)
+        hosts = host_column(urls)
         where = hosts.is_in(list(self.hosts)) | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))
 

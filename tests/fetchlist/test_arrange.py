@@ -47,7 +47,7 @@ def test_sizes_are_those_of_the_records() -> None:
     data = [
         CrawlDatum(score=1.0),
         CrawlDatum(signature=b"0123456789abcdef"),
-        CrawlDatum(metadata=MapWritable([(Text("key"), Text("v" * 300))])),
+        CrawlDatum(metadata=MapWritable({Text("key"): Text("v" * 300)})),
     ]
     entries = to_frame((f"http://a/{'x' * (90 * i)}", datum) for i, datum in enumerate(data))
     expected = []

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from minutch.clock import FakeClock
 from minutch.errors import ConfigError, PluginError
+from minutch.job import JobContext
+from minutch.plugin.chains import URLFilters
 from minutch.plugin.points import POINTS, URLFilter
 from minutch.plugin.repository import PluginRepository, plugin_folders
 from tests.plugin.places import configuration, write_plugin
@@ -125,14 +128,46 @@ def test_one_object_per_configuration(tmp_path: Path) -> None:
     conf = configuration(tmp_path, "one")
     (extension,) = PluginRepository.of(conf).extensions(URLFilter.point_id)
     assert PluginRepository.of(conf) is PluginRepository.of(conf)
-    assert not extension.is_made
+    assert not extension.is_instantiated
     made = extension.instance()
-    assert extension.is_made
+    assert extension.is_instantiated
     assert extension.instance() is made
     assert isinstance(made, URLFilter)
     assert made.conf is conf
     assert made.filter("x") == "x!"
     assert PluginRepository.of(configuration(tmp_path, "one")) is not PluginRepository.of(conf)
+
+
+STAMP = """
+from minutch.plugin.points import URLFilter
+
+class Stamp(URLFilter):
+    def __init__(self, conf, parameters):
+        super().__init__(conf, parameters)
+        self.started = self.clock.now()
+
+    def filter(self, url):
+        return f"{url}?{self.started}-{self.clock.now()}"
+"""
+
+
+def test_the_clock_of_a_job_reaches_its_plugins(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "stamp", STAMP, classes={"Stamp": "code:Stamp"})
+    conf = configuration(tmp_path, "stamp").freeze()
+    clock = FakeClock(1000)
+    context = JobContext(conf, clock=clock)
+    filters = URLFilters(context.conf)
+    assert filters.filter("x") == "x?1000-1000"
+    clock.advance(2)
+    assert filters.filter("x") == "x?1000-3000"
+    changed = context.conf.with_values({"some.property": "1"})
+    assert URLFilters(changed).filter("x") == "x?3000-3000"
+
+
+def test_a_repository_can_be_given_a_clock(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "stamp", STAMP, classes={"Stamp": "code:Stamp"})
+    (stamp,) = PluginRepository(configuration(tmp_path, "stamp"), FakeClock(7)).ordered(URLFilter, "urlfilter.order")
+    assert stamp.filter("x") == "x?7-7"
 
 
 def test_plugins_of_one_name_in_two_places_do_not_share_modules(tmp_path: Path) -> None:

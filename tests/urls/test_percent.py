@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import UrlError
-from minutch.urls.percent import escape_unsafe, form_decode, normalize_escapes, unescape_unreserved
+from minutch.urls.uri import escape_unsafe, form_decode, normalize_escapes, unescape_unreserved
 from tests.urls.strategies import odd_text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.urls.represent import choose_representative
+from minutch.urls.domains import choose_representative
 
 A, B, C, LONG, OTHER = (
     *("http://a.org/", "http://a.org/x", "http://a.org/y/z", "http://a.org/longer", "http://b.org/"),

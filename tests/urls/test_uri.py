@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from minutch.errors import UrlError
-from minutch.urls.spelling import to_ascii, to_unicode
+from minutch.urls.idn import url_to_ascii, url_to_unicode
 from minutch.urls.uri import build_uri, normalize_path, parse_uri, quote
 from tests.urls.strategies import any_text, urls
 
@@ -114,8 +114,8 @@ def test_what_can_not_be_built(given_parts: tuple[str, None, str, int, str, None
     ],
 )
 def test_hosts_in_either_script(url: str, ascii_url: str | None, unicode_url: str | None) -> None:
-    assert to_ascii(url) == ascii_url
-    assert to_unicode(url) == unicode_url
+    assert url_to_ascii(url) == ascii_url
+    assert url_to_unicode(url) == unicode_url
 
 
 @given(urls | any_text)
@@ -126,5 +126,5 @@ def test_only_our_error(text: str) -> None:
         uri.normalize()
     except UrlError as exc:
         assert str(exc)
-    to_ascii(text)
-    to_unicode(text)
+    url_to_ascii(text)
+    url_to_unicode(text)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from minutch.conf import Configuration
 from minutch.errors import ProtocolError, UrlError
 from minutch.plugin.points import Protocol
-from minutch.plugin.repository import Extension, PluginRepository, made
+from minutch.plugin.repository import Extension, PluginRepository, instance_of
 from minutch.records.protocolstatus import PROTO_NOT_FOUND
 from minutch.urls import parts
 from minutch.urls.domains import domain_of
@@ -73,13 +73,13 @@ class ProtocolFactory:
         )
         if extension is None:
             raise ProtocolError(f"no protocol for {url}", PROTO_NOT_FOUND)
-        return made(extension, Protocol)
+        return instance_of(extension, Protocol)
 
     async def close(self) -> None:
         """Close every protocol that was used."""
         for extension in self.extensions:
-            if extension.is_made:
-                await made(extension, Protocol).close()
+            if extension.is_instantiated:
+                await instance_of(extension, Protocol).close()
 
     def _by_host(self, host: str) -> Extension | None:
         if not self.mapping.hosts:
