@@ -1,7 +1,7 @@
 """What a URL is made of, how links become URLs, and what robots.txt says about them.
 
 parts uri             java.net.URL and java.net.URI: a URL taken apart, IP addresses, percent-encoding
-idn domains           host names in two scripts; public suffixes, registered domains, which of two URLs stands for a page
+idn domains           host names in two scripts; public suffixes and registered domains, and what goes by them
 hosts                 hosts and domains of whole columns
 resolve               a link and its page's URL → a URL
 javaregex             Java's regular expressions
