@@ -286,7 +286,7 @@ class ArrayWritable(Writable):
 
     @staticmethod
     def of(value_class: type[Writable]) -> type[ArrayWritable]:
-        """The ArrayWritable whose elements are `value_class`."""
+        """The type of ArrayWritables whose values are of `value_class`."""
         name = f"ArrayWritableOf{value_class.__name__}"
         return type(name, (ArrayWritable,), {"__slots__": (), "value_class": value_class})
 
@@ -337,16 +337,16 @@ _MAX_NEW_CLASSES = 127
 
 @lru_cache(maxsize=4096)
 def _keys_order(keys: tuple[Writable, ...]) -> tuple[int, ...]:
-    """The order of a HashMap with these keys. Kept, since the metadata of pages has the same keys over and over."""
+    """The order of a HashMap with these keys. Cached, since the metadata of pages has the same keys over and over."""
     return tuple(javahash.hash_map_order([key.java_hash() for key in keys]))
 
 
 @register
 class MapWritable(dict[Writable, Writable], Writable):
-    """org.apache.hadoop.io.MapWritable: a map that carries a table of the classes it does not know by itself.
+    """org.apache.hadoop.io.MapWritable: a map with a table of the classes that Hadoop has no id for.
 
     Entries are iterated in insertion order in Python and written in the order of Java's HashMap (`java_items`).
-    As in Hadoop, a class that was once put stays in the table (`new_classes`, in order of id from 1).
+    As in Hadoop, a class once put in stays in the table (`new_classes`, in order of id from 1).
     """
 
     __slots__ = ("new_classes",)
@@ -463,7 +463,7 @@ def _sort_key(key: Writable) -> Any:
 
 
 class GenericWritable(Writable):
-    """org.apache.hadoop.io.GenericWritable: one of the classes of `types`, told by its index in one byte."""
+    """org.apache.hadoop.io.GenericWritable: a value of one of `types`, whose index is stored in one byte."""
 
     __slots__ = ("instance",)
     types: ClassVar[tuple[str, ...]] = ()

@@ -16,7 +16,7 @@ Nutch's format with two differences. `class` is Python's, `module:Class` with th
 `id` is the name that properties such as urlfilter.order and files such as parse-plugins.xml use; for Nutch's own
 plugins it is Nutch's. Where Nutch orders by a class name that is not its id, `nutch-class` gives that name.
 
-Matched: org.apache.nutch.plugin.PluginManifestParser.
+Source: org.apache.nutch.plugin.PluginManifestParser.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Implementation:
 
     @property
     def class_name(self) -> str:
-        """Its Java class name as far as known: what Nutch's HashMaps are ordered by."""
+        """Its Java class name as far as known: Nutch's HashMaps are ordered by it."""
         return self.nutch_class or self.id
 
 
@@ -100,7 +100,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 class _Reader:
-    """Collects a manifest while expat walks it; elements it doesn't know are skipped."""
+    """Collects a manifest while expat parses it; unknown elements are skipped."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

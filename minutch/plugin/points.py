@@ -14,10 +14,10 @@
     org.apache.nutch.exchange.Exchange           Exchange            index
     org.apache.nutch.publisher.NutchPublisher    NutchPublisher      fetch
 
-An extension is made once per configuration, `cls(conf, parameters)`; `parameters` are those of its `<implementation>`
-in plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A plugin writes
-whichever it likes: a class that has only the row method still works there (the base class loops), one that has both
-is fast in both.
+An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of `<implementation>` in
+plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A plugin may implement
+either: a class that has only the row method still works there (the base class loops); one that has both is fast in both
+(see `minutch.plugin.columns`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ProtocolOutput:
-    """What a protocol made of a URL; `content` is None where the status is not a success."""
+    """The result of fetching a URL; `content` is None where the status is not a success."""
 
     content: Content | None
     status: ProtocolStatus
@@ -125,7 +125,7 @@ class ExtensionBase(ABC):
 
     @property
     def clock(self) -> Clock:
-        """The job's clock, which a test may stop: the only one that an extension should ask for the time."""
+        """The job's clock, which a test may stop. Extensions take the time from here and nowhere else."""
         return self.conf.clock
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -199,14 +199,14 @@ class Protocol(ExtensionBase):
 
     @abstractmethod
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """Fetch one page. Never raises for what the other side does: that is a status."""
+        """Fetch one page. Never raises for what the server does: that is a status."""
 
     @abstractmethod
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content` if given."""
 
     def look_ahead(self, url: str) -> None:
-        """A URL of this host will be asked for soon: prepare for it (addresses), without waiting. May do nothing."""
+        """Prepare for this URL's host, from which pages will be fetched soon, without waiting. May do nothing."""
 
     async def close(self) -> None:
         """Give back connections."""
@@ -223,7 +223,7 @@ class Parser(ExtensionBase):
         """Parse one page; a page that can't be parsed is a failed ParseStatus (or a ParseError)."""
 
     def warm(self) -> None:
-        """Many pages are coming: load now what is worth it for many, before worker processes are forked."""
+        """Load everything that parsing needs, before worker processes are forked."""
 
 
 class HtmlParseFilter(ExtensionBase):
@@ -295,7 +295,7 @@ class ScoringFilter(ExtensionBase):
         """Set the new score of `datum` from the old record and the links found to it."""
 
     def orphaned_score(self, url: str, datum: CrawlDatum) -> None:
-        """Look at a page that no link was found to in this update."""
+        """Adjust the score of a page that no link was found to in this update."""
 
     def indexer_score(
         self,
@@ -425,7 +425,7 @@ class Exchange(ExtensionBase):
 
 
 class NutchPublisher(ExtensionBase):
-    """Tells a message queue about fetch events."""
+    """Sends fetch events to a message queue."""
 
     point_id = "org.apache.nutch.publisher.NutchPublisher"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}

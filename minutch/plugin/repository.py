@@ -1,10 +1,10 @@
-"""Finds plugins, decides which are active, and makes their extensions.
+"""Finds plugins, decides which are active, and creates their extensions.
 
     plugin.folders            where plugins lie; the shipped ones are always found, a later folder wins over them
     plugin.includes/excludes  regular expressions that a plugin's id must, must not match as a whole
     requires                  plugins that a plugin needs; plugin.auto-activation brings them in
 
-Matched: org.apache.nutch.plugin.PluginRepository. A plugin whose requirements are missing is left out with a warning,
+Source: org.apache.nutch.plugin.PluginRepository. A plugin whose requirements are missing is left out with a warning,
 as in Nutch. Where Nutch's order comes from a java.util.HashMap, so does ours.
 
 Plugin modules are loaded from their files, under names that belong to the set of folders:
@@ -43,7 +43,7 @@ P = TypeVar("P", bound=ExtensionBase)
 
 @dataclass
 class Extension:
-    """An active implementation; its object is made on first use and kept."""
+    """An active implementation; its object is created on first use and kept."""
 
     plugin: Manifest
     implementation: Implementation
@@ -76,7 +76,7 @@ class Extension:
             raise PluginError(f"{self._where}: can't be loaded: {type(exc).__name__}: {exc}") from exc
 
     def instance(self) -> ExtensionBase:
-        """The extension's object. Raises PluginError, or ConfigError for what the plugin finds in its settings."""
+        """The extension's object. Raises PluginError, or ConfigError for a mistake in the plugin's settings."""
         if self._instance is None:
             cls = self.load()
             try:
@@ -89,7 +89,7 @@ class Extension:
 
     @property
     def is_instantiated(self) -> bool:
-        """Whether its object has been made."""
+        """Whether its object has been created."""
         return self._instance is not None
 
     @property
@@ -118,7 +118,7 @@ class PluginRepository:
 
     @classmethod
     def of(cls, conf: Configuration) -> PluginRepository:
-        """The repository of this very configuration object, made once."""
+        """The repository of this configuration object, created once."""
         if conf not in _repositories:
             _repositories[conf] = cls(conf)
         return _repositories[conf]
@@ -199,7 +199,7 @@ class PluginRepository:
 
 _CHOICES = ("plugin.includes", "plugin.excludes")
 _said: set[str] = set()
-"""What has been said once in this process."""
+"""Messages that this process has logged already."""
 _repositories: WeakKeyDictionary[Configuration, PluginRepository] = WeakKeyDictionary()
 
 
@@ -266,7 +266,7 @@ def _with_requirements(chosen: dict[str, Manifest], reachable: dict[str, Manifes
 
 
 def _collect(manifest: Manifest, reachable: dict[str, Manifest], needed: dict[str, Manifest], branch: list[str]) -> str:
-    """Add what `manifest` requires to `needed`; returns what is wrong, if anything."""
+    """Add what `manifest` requires to `needed`; returns the problem, if there is one."""
     branch = [*branch, manifest.id]
     for name in manifest.requires:
         if name in branch:
@@ -303,14 +303,14 @@ def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
 
 
 def _say_once(level: int, message: str) -> None:
-    """Log a line that would else come again with every step of bin/crawl."""
+    """Log a line only once, not with every step of bin/crawl."""
     if message not in _said:
         _said.add(message)
         log.log(level, "%s", message)
 
 
 def _package(name: str, path: list[str]) -> None:
-    """Make sure that a package of this name is there, with its modules in `path`."""
+    """Make sure that a package of this name exists, with its modules in `path`."""
     if name not in sys.modules:
         module: Any = types.ModuleType(name)
         module.__path__ = path

@@ -1,4 +1,4 @@
-"""What a URL is made of, how links become URLs, and what robots.txt says about them.
+"""URLs: their parts, how links become URLs, and what robots.txt says about them.
 
 parts uri             java.net.URL and java.net.URI: a URL taken apart, IP addresses, percent-encoding
 idn domains           host names in two scripts; public suffixes and registered domains, and what goes by them

@@ -1,10 +1,10 @@
-"""Which part of a host name was registered, and which is a public suffix: by Mozilla's list, as Nutch asks for it.
+"""Which part of a host name was registered, and which is a public suffix, by Mozilla's list.
 
 The list is the snapshot that the package tldextract ships (no network), or a file in Mozilla's format
 (`effective_tld_names.dat` in the configuration directory, as with Nutch): `use_list`. Only the ICANN section counts;
 the private one (github.io, blogspot.com …) is left out, which is URLUtil's choice.
 
-Followed: URLUtil.getDomainName, getDomainSuffix, getTopLevelDomainName and isSameDomainName, over
+Source: URLUtil.getDomainName, getDomainSuffix, getTopLevelDomainName and isSameDomainName, over
 EffectiveTldFinder of crawler-commons 1.6. Its quirks are kept: a host that is itself a wildcard's parent has the suffix
 before it; a host with no known suffix is its own domain; suffixes print with their `*.` and `!`.
 """
@@ -88,7 +88,7 @@ _source: Path | None = None
 
 
 def use_list(path: Path | None) -> None:
-    """Take the suffix list from this file from now on; None is the bundled one."""
+    """Use the suffix list in this file from now on; None is the bundled one."""
     global _source  # noqa: PLW0603 - one list for the process, as crawler-commons has it
     if path != _source:
         _source = path
@@ -140,7 +140,7 @@ def _is_label(label: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def suffix_of(host: str) -> str | None:
-    """The public suffix of a host as Nutch prints it, None if there is none (getEffectiveTLD; case counts)."""
+    """The public suffix of a host as Nutch prints it, None if there is none (getEffectiveTLD; case-sensitive)."""
     host = host.removesuffix(".")
     found = _list().find(host)
     return None if found is None else found[1].printed

@@ -1,11 +1,11 @@
-"""What robots.txt allows (RFC 9309): rules for one crawler's names, asked URL by URL.
+"""What robots.txt allows (RFC 9309): the rules for one crawler, checked URL by URL.
 
 The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*` stands for
 anything, `$` at the end for the end. Rules and URLs are compared after the same percent-encoding. Matching looks up
 plain rules by length and takes wildcards apart at their stars, so it is linear in the path whatever a file says.
 
-Followed: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons 1.6, whose additions
-are kept: a rule on …/index.html is one on the folder's page too.
+Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons 1.6, whose additions
+are kept: a rule on …/index.html also applies to the folder's page.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Wildcard:
 class RobotRules:
     """What holds for one crawler on one host.
 
-    `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be had, come back later;
+    `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be fetched, come back later;
     `content_signals`: uses and whether they are wanted, as Content-Signal lines say.
     """
 
@@ -94,7 +94,7 @@ class RobotRules:
             table[text] = allow or table.get(text, False)
 
     def is_allowed(self, url: str) -> bool:
-        """Whether the crawler may fetch `url`. A string that is no URL is judged as the host's root."""
+        """Whether the crawler may fetch `url`. A string that is not a URL is treated as the host's root."""
         if self.allow_all or self.allow_none:
             return self.allow_all
         return self.is_path_allowed(normal_path(url))
@@ -158,7 +158,7 @@ def parse_robots(content: bytes, content_type: str, agents: Collection[str], url
     """The rules of a file for a crawler that goes by these names (in lower case, without `*`).
 
     Groups that name one of them count together; without any, those for `*`. `url` is where the file was found, for
-    sitemaps that are given relative to it.
+    sitemaps given relative to it.
     """
     robots = read_robots(content, content_type)
     if robots is None:
@@ -199,7 +199,7 @@ def _is_named(name: str, agents: Collection[str]) -> bool:
 
 
 def _sitemaps(values: Iterable[str], base: str) -> Iterable[str]:
-    """Absolute URLs with a host; what is no URL is left out. A quirk: an empty value is the file's folder."""
+    """Absolute URLs with a host; other values are skipped. A quirk: an empty value is the file's folder."""
     for value in values:
         try:
             parse_uri(value)

@@ -1,12 +1,12 @@
-"""java.net.URI's view of a URL: stricter than parts.py, and the one place that normalises paths.
+"""java.net.URI's view of a URL: stricter than parts.py, and the one place that normalizes paths; percent-encoding.
 
     uri           = scheme ":" ( hierarchical | opaque ) [ "#" fragment ]
     hierarchical  = [ "//" authority ] path [ "?" query ]
     opaque        = anything that does not start with a slash
     authority     = server-based: [ user-info "@" ] host [ ":" port ], else registry-based (no host)
 
-RFC 2396 with the JDK's additions: visible characters outside ASCII are legal, an authority may be empty. Nutch asks it
-in URLUtil.toASCII (quoting) and in urlnormalizer-basic (`normalize`). Followed: java.net.URI of JDK 17.
+RFC 2396 with the JDK's additions: visible characters outside ASCII are legal, an authority may be empty. Nutch uses
+it in URLUtil.toASCII (quoting) and in urlnormalizer-basic (`normalize`). Source: java.net.URI of JDK 17.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Uri:
     text: str | None = None
 
     def normalize(self) -> Uri:
-        """The same URI with dot segments and empty segments gone from its path."""
+        """The same URI without dot segments and empty segments in its path."""
         path = self.path if self.opaque is not None else normalize_path(self.path)
         return self if path == self.path else replace(self, path=path, text=None)
 
@@ -80,7 +80,7 @@ class Uri:
 
 
 def parse_uri(text: str) -> Uri:
-    """Take a URI apart; UrlError where java.net.URI throws URISyntaxException."""
+    """Split a URI into its parts; UrlError where java.net.URI throws URISyntaxException."""
     match = _URI.fullmatch(text)
     assert match is not None
     scheme, body, fragment = match.groups()
@@ -202,7 +202,7 @@ def quote(text: str, allowed: str) -> str:
 def build_uri(
     scheme: str, user_info: str | None, host: str, port: int, path: str, query: str | None, fragment: str | None
 ) -> str:
-    """The text of a URI made of unquoted parts (java.net.URI's seven-argument constructor); UrlError if it is none."""
+    """The text of a URI with these unquoted parts (java.net.URI's seven-argument constructor), or UrlError."""
     if path and path[0] != "/":
         raise UrlError(f"relative path {path!r} in an absolute URI")
     user = "" if user_info is None else quote(user_info, _USER_CHARS) + "@"
@@ -242,7 +242,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def normalize_escapes(file: str) -> str:
-    """Path and query with everything encoded that has to be, and nothing else (BasicURLNormalizer)."""
+    """Path and query with exactly those characters encoded that have to be (BasicURLNormalizer)."""
     return escape_unsafe(unescape_unreserved(file))
 
 

@@ -24,19 +24,19 @@ class HostList:
         return bool(self.names)
 
     def has(self, url: str) -> bool | None:
-        """Whether the list has the URL's suffix, domain or host; None if it is no URL."""
+        """Whether the list has the URL's suffix, domain or host; None if it is not a URL."""
         try:
             return self.has_host(parse(url).host)
         except UrlError:
             return None
 
     def has_host(self, host: str) -> bool:
-        """The same for a host as it stands in the URL (a suffix in capitals is none)."""
+        """The same for a host as written in the URL (suffixes are case-sensitive)."""
         names = self.names
         return host.lower() in names or domain_of(host) in names or suffix_of(host) in names
 
     def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
-        """The URLs that are on the list (or those that are not); null for the others and for what is no URL."""
+        """The URLs that are on the list (or those that are not); null for the others and for malformed ones."""
         hosts = host_column(urls)
         chosen = map_distinct(hosts, lambda host: "" if self.has_host(host) is listed else None)
         return keep(urls, chosen.is_not_null())

@@ -77,7 +77,7 @@ class Extractor:
 
 
 def clean(data: bytes) -> bytes:
-    """The same with U+FFFD for what is not UTF-8."""
+    """The same with U+FFFD in place of invalid UTF-8."""
     return data.decode("utf-8", "replace").encode()
 
 

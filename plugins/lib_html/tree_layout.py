@@ -1,4 +1,4 @@
-"""Whether Lexbor's trees lie in memory as kernel `html` takes them to.
+"""Whether Lexbor's trees are laid out in memory as the kernel `html` expects.
 
 A small page is read twice: by selectolax, and by the kernel's offsets through /proc/self/mem, which answers a wrong
 address with an error where a kernel would crash the process. The kernel is used only if both agree on every node, text
@@ -30,7 +30,7 @@ _MOST_ATTRIBUTES: Final = 8
 
 @cache
 def attribute_numbers() -> dict[str, int] | None:
-    """Lexbor's numbers of the kernel's attributes, where it has one; None if trees are not what the kernel expects."""
+    """Lexbor's numbers of the kernel's attributes, where it has one; None if trees are laid out otherwise."""
     try:
         memory = os.open("/proc/self/mem", os.O_RDONLY)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Between the kernel `html` and a `Page`: rules as tables, room, and strings of what it found."""
+"""The kernel `html` called for a page: the rules as tables, its buffers, and the strings that it found."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tree_reader(rules: Rules) -> TreeReader | None:
 
 
 class TreeReader:
-    """Reads pages by the kernel, which leaves other threads to run: those with pages of their own have to wait."""
+    """Reads pages by the kernel. It runs without Python's lock, but has one set of buffers: one page at a time."""
 
     def __init__(self, rules: Rules, numbers: Mapping[str, int]) -> None:
         self._elements = _element_tables(rules)
@@ -65,7 +65,7 @@ class TreeReader:
         return bool(kernels.is_utf8(np.frombuffer(data, np.uint8)))
 
     def read(self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False) -> Page | None:
-        """What the tree of a page in UTF-8 holds; None if it takes Python, or the page is to be rewritten first."""
+        """The content of a page's tree; None if that takes Python, or if the page has to be rewritten first."""
         root = document.root
         if root is None:
             return Page()
@@ -82,7 +82,7 @@ class TreeReader:
         return page
 
     def _page(self) -> Page:
-        """The page, from what the kernel left."""
+        """The page, from the kernel's buffers."""
         text_size, run_size, links, heads, title, title_end, side_size = self._found.tolist()
         text, side, run, _, rows = self._room
         page = Page(

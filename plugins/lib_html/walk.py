@@ -24,7 +24,7 @@ TRIMMED: Final = "".join(map(chr, range(0x21)))
 BYTE_ORDER_MARK: Final = "\ufeff"
 
 _MARK: Final = "\0"
-"""A line end; between texts that are counted. No tree has this character: Lexbor drops it or puts U+FFFD."""
+"""A line end, or a separator by which texts are counted. No tree has this character: Lexbor drops or replaces it."""
 _MARK_BYTES: Final = _MARK.encode()
 _MARK_WORD: Final = b" " + _MARK_BYTES + b" "
 _BLANK_TEXT: Final = _MARK + " "
@@ -62,7 +62,7 @@ class Walk:
         self.in_head = True
 
     def page(self, document: LexborHTMLParser, *, marked: bool = False) -> Page:
-        """What the tree holds; before that, a byte order mark."""
+        """The content of the tree, after a byte order mark if the page was `marked`."""
         if marked:
             self.pieces.append(BYTE_ORDER_MARK)
         if document.root is not None:
@@ -80,7 +80,7 @@ class Walk:
         add, found = self.pieces.append, self.found
         after_block: set[int] = set()
         silent: set[int] = set()
-        broken = not self.pieces  # no line end at the start, nor one after the other
+        broken = not self.pieces  # no line end at the start, and never two in a row
         for node in root.traverse(include_text=True):
             if after_block and not broken and node.mem_id in after_block:
                 add(_MARK)
@@ -90,7 +90,7 @@ class Walk:
                 text = node.text_content or ""
                 if silent and node.mem_id in silent:
                     add("")
-                elif not text.isspace() or text.strip(BLANKS):  # isspace is the quicker one, but takes no-break spaces
+                elif not text.isspace() or text.strip(BLANKS):  # isspace is faster, but matches no-break spaces too
                     add(text)
                     broken = False
                 else:
@@ -142,7 +142,7 @@ class Walk:
             yield Outlink(values[name] or "", anchor, self._metadata(tag))
 
     def _metadata(self, tag: str) -> MapWritable | None:
-        """The name of a link's element, where it is wanted."""
+        """The name of a link's element, if it is wanted."""
         key = self.rules.element_key
         return MapWritable({Text(key): Text(_ORIGINAL.get(tag, tag))}) if key else None
 

@@ -63,7 +63,7 @@ class SuffixURLFilter(URLFilter):
         return url if text.endswith(self.suffixes) is not self.accept_others else None
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        """Rows that are plain URLs (or all, where the whole URL counts) by columns, the others one by one."""
+        """Plain URLs (or all, unless only the path counts) by expressions, the others by the row method."""
         import polars as pl
 
         text = urls.str.to_lowercase() if self.ignore_case else urls

@@ -6,7 +6,7 @@
     path       a limited set of characters; no more `..` than there are directories to climb
     all        visible ASCII
 
-Followed: org.apache.nutch.urlfilter.validator.UrlValidator.
+Source: org.apache.nutch.urlfilter.validator.UrlValidator.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class UrlValidator(URLFilter):
         return url if is_valid(url) else None
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        """What is plainly valid stays; the rest row by row."""
+        """URLs that are plainly valid stay, the others go through the row method."""
         rest = ~urls.str.contains(_PLAINLY_VALID).fill_null(True)
         return rewrite(urls, rest, self.filter)
 

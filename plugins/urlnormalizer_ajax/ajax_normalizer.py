@@ -1,7 +1,7 @@
 """urlnormalizer-ajax: `#!state` becomes `?_escaped_fragment_=state`, and back again for the index.
 
-Followed: org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer. Its quirk: on the way back the parameter is cut out
-as if it were a regular expression, so with characters that mean something there it stays in the query.
+Source: org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer. Its quirk: on the way back the parameter is cut out
+as if it were a regular expression, so where it has special characters it stays in the query.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""urlnormalizer-querystring: the parameters of a query in order, so that their order makes no second URL.
+"""urlnormalizer-querystring: sorts the parameters of a query, so that URLs differ by more than their order.
 
 User info is lost on the way, as in org.apache.nutch.net.urlnormalizer.querystring.QuerystringURLNormalizer.
 """

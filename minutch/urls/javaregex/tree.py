@@ -96,7 +96,7 @@ def required_character(tree: Tree) -> tuple[str, int] | None:
 
 
 def required_literal(tree: Tree) -> str:
-    """The longest text that every match holds, as far as the pattern says it outright; "" if it doesn't."""
+    """The longest text that every match contains, as far as the pattern spells it out; "" if it doesn't."""
     items = tree.node.items if isinstance(tree.node, Sequence) else (tree.node,)
     best = run = ""
     for item in items:
