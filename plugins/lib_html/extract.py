@@ -25,7 +25,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 
-from .rules import Rules
+from .elements import Elements
 from .tree import build_tree, plain_tree
 from .tree_reader import TreeReader, tree_reader
 from .walk import Page, Walk
@@ -35,15 +35,15 @@ _ALLOCATOR: Final = {-1: 256 << 20, -2: 16 << 20, -3: 32 << 20}
 
 
 class Extractor:
-    """Makes trees and walks them by the configured rules."""
+    """Makes trees and walks them as configured."""
 
     def __init__(self, conf: Configuration) -> None:
-        self.rules = Rules.of(conf)
+        self.elements = Elements.of(conf)
 
     @cached_property
     def _reader(self) -> TreeReader | None:
         """The kernel's side; None if pages are walked in Python."""
-        return tree_reader(self.rules)
+        return tree_reader(self.elements)
 
     def warm(self) -> None:
         """Load the kernel, and keep memory for the trees of many pages."""
@@ -62,7 +62,7 @@ class Extractor:
     def read_in_python(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """The same by the walk in Python."""
         document = build_tree(data if data.isascii() else clean(data))
-        return document, Walk(self.rules).page(document, marked=marked)
+        return document, Walk(self.elements).page(document, marked=marked)
 
     def read_by_kernel(self, reader: TreeReader, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """The same by the kernel, as far as it goes."""
@@ -73,7 +73,7 @@ class Extractor:
         if page is None:
             document = build_tree(data)
             page = reader.read(document, marked=marked, rewritten=True)
-        return document, page or Walk(self.rules).page(document, marked=marked)
+        return document, page or Walk(self.elements).page(document, marked=marked)
 
 
 def clean(data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The kernel `html` called for a page: the rules as tables, its buffers, and the strings that it found."""
+"""The kernel `html` called for a page: the elements as tables, its buffers, and the strings that it found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.kernels import html as kernels
 from minutch.records.outlinkrun import OutlinkRun
 
-from .rules import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Rules
+from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements
 from .tree_layout import attribute_numbers
 from .walk import Page, first_base
 
@@ -26,17 +26,17 @@ _BYTES_PER_HEAD: Final = 1024
 _Tables: TypeAlias = tuple[Any, ...]
 
 
-def tree_reader(rules: Rules) -> TreeReader | None:
-    """A reader by these rules; None where pages have to be walked in Python.
+def tree_reader(elements: Elements) -> TreeReader | None:
+    """A reader for these elements; None where pages have to be walked in Python.
 
     That is where Lexbor's trees are laid out in another way, for a line separator with a long name, and where links
     get metadata.
     """
     numbers = attribute_numbers()
-    fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in rules.separators)
-    if numbers is None or not fits or rules.element_key:
+    fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in elements.separators)
+    if numbers is None or not fits or elements.element_key:
         return None
-    reader = TreeReader(rules, numbers)
+    reader = TreeReader(elements, numbers)
     reader.read(LexborHTMLParser(""))  # loads the kernel
     return reader
 
@@ -44,8 +44,8 @@ def tree_reader(rules: Rules) -> TreeReader | None:
 class TreeReader:
     """Reads pages by the kernel. It runs without Python's lock, but has one set of buffers: one page at a time."""
 
-    def __init__(self, rules: Rules, numbers: Mapping[str, int]) -> None:
-        self._elements = _element_tables(rules)
+    def __init__(self, elements: Elements, numbers: Mapping[str, int]) -> None:
+        self._elements = _element_tables(elements)
         self._attributes = _attribute_tables(numbers)
         self._lock = Lock()
         self._found = np.zeros(kernels.SIDE_SIZE + 1, np.int64)
@@ -99,9 +99,9 @@ class TreeReader:
         return page
 
 
-def _element_tables(rules: Rules) -> _Tables:
+def _element_tables(elements: Elements) -> _Tables:
     """The kernel's `kinds`, `targets`, `tags` and `tag_sizes`."""
-    flags = _flags(rules)
+    flags = _flags(elements)
     document = LexborHTMLParser("")
     numbers = {name: document.create_node(name).tag_id for name in flags}
     unknown = [name for name, number in numbers.items() if number >= kernels.NUMBERED_NAMES]
@@ -109,17 +109,17 @@ def _element_tables(rules: Rules) -> _Tables:
     kinds, targets = np.zeros((2, kernels.NUMBERED_NAMES + len(unknown)), np.int64)
     for name, number in numbers.items():
         kinds[number] = flags[name]
-        if name in rules.link_attributes:
-            targets[number] = kernels.ATTRIBUTES.index(rules.link_attributes[name])
+        if name in elements.link_attributes:
+            targets[number] = kernels.ATTRIBUTES.index(elements.link_attributes[name])
     return kinds, targets, *_names(unknown)
 
 
-def _flags(rules: Rules) -> dict[str, int]:
+def _flags(elements: Elements) -> dict[str, int]:
     """Element → what is special about it."""
     flags: dict[str, int] = {}
     for flag, names in (
-        (kernels.LINK, rules.link_attributes),
-        (kernels.SEPARATOR, rules.separators),
+        (kernels.LINK, elements.link_attributes),
+        (kernels.SEPARATOR, elements.separators),
         (kernels.SILENT, SILENT),
         (kernels.NEEDS_CONTENT, NEEDS_CONTENT),
         (kernels.BODY, ("body",)),

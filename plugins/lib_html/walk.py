@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from minutch.formats.writables import MapWritable, Text
 from minutch.records.links import Outlink
 
-from .rules import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Rules
+from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements
 from .tree import RENAMED
 
 BLANKS: Final = " \t\n\x0b\f\r"
@@ -52,8 +52,8 @@ class Page:
 class Walk:
     """One walk over one tree."""
 
-    def __init__(self, rules: Rules) -> None:
-        self.rules = rules
+    def __init__(self, elements: Elements) -> None:
+        self.elements = elements
         self.pieces: list[str] = []
         self.found: list[tuple[LexborNode, str, int]] = []
         """Link elements with the number of pieces before them."""
@@ -76,7 +76,8 @@ class Walk:
 
     def _run(self, root: LexborNode) -> None:
         """Collect pieces of text, link elements, and what stands in the head."""
-        interesting, separators, attributes = self.rules.interesting, self.rules.separators, self.rules.link_attributes
+        elements = self.elements
+        interesting, separators, attributes = elements.interesting, elements.separators, elements.link_attributes
         add, found = self.pieces.append, self.found
         after_block: set[int] = set()
         silent: set[int] = set()
@@ -122,7 +123,7 @@ class Walk:
             self.title = node
 
     def _links(self) -> Iterator[Outlink]:
-        attributes = self.rules.link_attributes
+        attributes = self.elements.link_attributes
         for node, tag, start in self.found:
             values = node.attributes
             name = attributes[tag]
@@ -143,7 +144,7 @@ class Walk:
 
     def _metadata(self, tag: str) -> MapWritable | None:
         """The name of a link's element, if it is wanted."""
-        key = self.rules.element_key
+        key = self.elements.element_key
         return MapWritable({Text(key): Text(_ORIGINAL.get(tag, tag))}) if key else None
 
     def _anchor(self, node: LexborNode, child: LexborNode, start: int) -> str:

@@ -42,7 +42,7 @@ EXTRACTORS = [Extractor(conf) for conf in CONFIGURATIONS]
 
 def reader(extractor: Extractor) -> TreeReader:
     """The kernel's side of an extractor; a test that gets this far has a Lexbor that the kernel knows."""
-    found = tree_reader(extractor.rules)
+    found = tree_reader(extractor.elements)
     assert found is not None
     return found
 

@@ -1,4 +1,4 @@
-"""What counts in a page, as configured: elements with links, elements that end a line, what is silent.
+"""The elements that count in a page, as configured: those with links, those that end a line, those left out.
 
 Properties: parser.html.form.use_action, parser.html.outlinks.ignore_tags, parser.html.line.separators,
 parser.html.outlinks.htmlnode_metadata_name.
@@ -35,19 +35,19 @@ HEAD_ATTRIBUTES: Final = ("name", "content", "http-equiv", "href")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What counts, as configured."""
+class Elements:
+    """The elements that count, as configured."""
 
     link_attributes: Mapping[str, str]
     separators: frozenset[str]
     interesting: frozenset[str]
-    """All elements that mean something."""
+    """All elements that are treated in a special way."""
     element_key: str
     """The key under which a link's metadata names its element; empty for none."""
 
     @classmethod
-    def of(cls, conf: Configuration) -> Rules:
-        """The rules of a configuration."""
+    def of(cls, conf: Configuration) -> Elements:
+        """Those of a configuration."""
         attributes = link_attributes(conf)
         separators = frozenset(conf.get_trimmed_strings("parser.html.line.separators"))
         names = {"base", "body", "meta", "title", *SILENT, *attributes}
