@@ -122,11 +122,8 @@ class ExtensionBase(ABC):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         self.conf = conf
         self.parameters = parameters
-
-    @property
-    def clock(self) -> Clock:
+        self.clock: Clock = conf.clock
         """The job's clock, which a test may stop. Extensions take the time from here and nowhere else."""
-        return self.conf.clock
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A class that overrides a row method without its column twin gets the base class's twin back, which loops.
