@@ -23,8 +23,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import minutch.records  # noqa: F401 - hands its table of classes to the readers of files
-
 if TYPE_CHECKING:
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
@@ -56,7 +54,7 @@ __all__ = ["__version__", *_WHERE]  # noqa: PLE0604 - the table's keys are strin
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is asked for: `import minutch` alone loads next to nothing."""
+    """Import what is asked for, when it is asked for: `import minutch` alone costs nothing."""
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -41,7 +41,7 @@ from minutch.segment.store import (
     segments_in,
     text_key,
 )
-from tests.support.golden import GOLDEN, needs_golden
+from tests.support.golden import GOLDEN, PROJECT, needs_golden
 
 EMPTY = Configuration()
 SEGMENTS = sorted(GOLDEN.glob("crawl-small*/run-*/crawl/segments/*")) + sorted(
@@ -283,3 +283,12 @@ def test_values_as_they_are_stored_where_all_parts_agree(tmp_path: Path) -> None
             assert [zlib.decompress(value) for _, value in records] == [b"value"]
     assert codec is None
     assert list(records) == [(b"http://0/", b"value"), (b"http://1/", b"value")]
+
+
+def test_a_segment_finds_the_classes_of_its_values_by_itself(segment: Segment) -> None:
+    """Whoever reads a segment need not have imported Nutch's records."""
+    code = (
+        "import sys; from pathlib import Path; from minutch import Segment; from minutch.formats.writables import lookup;"
+        f"Segment(Path({str(segment.path)!r})); lookup('org.apache.nutch.protocol.Content')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PROJECT)
