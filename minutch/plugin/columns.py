@@ -109,20 +109,16 @@ def schema() -> pl.Schema:
 
 def urls_of(frame: pl.DataFrame) -> pl.Series:
     """The URLs of a table as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes them."""
-    import polars as pl
+    from minutch.tables.frame import decode_keys
 
-    keys = frame["key"]
-    try:
-        return keys.cast(pl.String)
-    except pl.exceptions.ComputeError:
-        return pl.Series(keys.name, [key.decode("utf-8", "replace") for key in keys], dtype=pl.String)
+    return decode_keys(frame["key"])
 
 
 def keys_of(urls: pl.Series) -> pl.Series:
     """URLs as the keys of a table."""
-    import polars as pl
+    from minutch.tables.frame import encode_keys
 
-    return urls.cast(pl.Binary)
+    return encode_keys(urls)
 
 
 def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:

@@ -288,7 +288,7 @@ def test_values_as_they_are_stored_where_all_parts_agree(tmp_path: Path) -> None
 def test_a_segment_finds_the_classes_of_its_values_by_itself(segment: Segment) -> None:
     """Whoever reads a segment need not have imported Nutch's records."""
     code = (
-        "import sys; from pathlib import Path; from minutch import Segment; from minutch.formats.writables import lookup;"
+        "from pathlib import Path; from minutch import Segment; from minutch.formats.writables import lookup;"
         f"Segment(Path({str(segment.path)!r})); lookup('org.apache.nutch.protocol.Content')"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PROJECT)
