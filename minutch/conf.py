@@ -27,6 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import overload
 
+from minutch.clock import Clock, SystemClock
 from minutch.confxml import Property, read_properties
 from minutch.errors import ConfigError
 
@@ -72,7 +73,18 @@ _RENAMED = {
 class Configuration:
     """Named strings. Values are expanded when they are read, so a variable may be set after its use."""
 
-    __slots__ = ("__weakref__", "_dirs", "_environment", "_final", "_frozen", "_sources", "_system", "_values", "home")
+    __slots__ = (
+        "__weakref__",
+        "_dirs",
+        "_environment",
+        "_final",
+        "_frozen",
+        "_sources",
+        "_system",
+        "_values",
+        "clock",
+        "home",
+    )
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
@@ -82,6 +94,8 @@ class Configuration:
         self._environment: Mapping[str, str] = {}
         self._system: Mapping[str, str] = {}
         self._frozen = False
+        self.clock: Clock = SystemClock()
+        """The time of the job that is configured; plugins have it from here (`ExtensionBase.clock`)."""
         self.home = HOME
 
     @classmethod
@@ -152,6 +166,7 @@ class Configuration:
         copy._sources = self._sources | dict.fromkeys(map(_key, values), "program")
         copy._final = set(self._final)
         copy._dirs, copy._environment, copy._system = self._dirs, self._environment, self._system
+        copy.clock = self.clock
         copy.home = self.home
         return copy
 

@@ -61,6 +61,10 @@ class JobContext:
     reports: dict[str, Counters] = field(default_factory=dict)
     """What the job has reported, by title; bin/crawl shows it."""
 
+    def __post_init__(self) -> None:
+        """Let plugins, which know the configuration, see the job's clock."""
+        self.conf.clock = self.clock
+
     def print(self, *values: object, end: str = "\n") -> None:
         """Data for the user: to `out`, put together as the built-in print does."""
         self.out.write(" ".join(map(str, values)) + end)

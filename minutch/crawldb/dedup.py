@@ -27,7 +27,7 @@ from minutch.tables.frame import decode_keys, empty
 from minutch.tables.packed import Patched, take
 from minutch.tables.parallel import memory_budget, number_of_parts, ordered
 from minutch.tables.shuffle import Shuffle
-from minutch.urls.columns import domain_column, host_column
+from minutch.urls.hosts import domains_of, hosts_of
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +48,8 @@ FLAGS: Final = (Flag("-group", value="none|host|domain"), Flag("-compareOrder", 
 
 GROUPS: Final[dict[str, Group | None]] = {
     "none": None,
-    "host": host_column,
-    "domain": lambda urls: domain_column(host_column(urls)),
+    "host": lambda urls: hosts_of(urls).str.to_lowercase(),
+    "domain": lambda urls: domains_of(hosts_of(urls).str.to_lowercase()),
 }
 """Value of -group -> what a URL adds to its signature."""
 

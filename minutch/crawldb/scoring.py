@@ -46,7 +46,7 @@ def initial_scores(frame: pl.DataFrame, scoring: ScoringFilters, counters: Count
 
 def sees_orphans(scoring: ScoringFilters) -> bool:
     """Whether a filter handles entries that no update touches."""
-    return any(scoring_filter.is_written(name) for scoring_filter in scoring.filters for name in _ORPHANED)
+    return any(scoring_filter.overrides(name) for scoring_filter in scoring.filters for name in _ORPHANED)
 
 
 def orphaned_scores(

@@ -27,7 +27,7 @@ from minutch.conf import Configuration
 from minutch.formats.javahash import date_to_string, double_to_string, float32
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.tables.frame import decode_keys
-from minutch.urls.columns import host_column
+from minutch.urls.hosts import hosts_of
 
 Floats = NDArray[np.float32]
 
@@ -123,7 +123,7 @@ class Range:
 
 def _hosts(keys: pl.Series) -> pl.Series:
     """The host of each URL as java.net.URL has it, null where it is no URL."""
-    hosts = host_column(decode_keys(keys), lower=False)
+    hosts = hosts_of(decode_keys(keys))
     if hosts.null_count():
         log.error("%d entries whose keys are no URLs have no host", hosts.null_count())
     return hosts

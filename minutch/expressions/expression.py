@@ -39,7 +39,7 @@ _FAILURES = (
 
 
 class Expression:
-    """A compiled expression; `text` as it was given, `tree` for those who translate it."""
+    """A compiled expression; `text` as given, `tree` for translating it."""
 
     __slots__ = ("_run", "text", "tree")
 
@@ -60,7 +60,7 @@ class Expression:
         return self.evaluate(variables) is True
 
     def names(self) -> frozenset[str]:
-        """The variables (with their dots) that the expression asks for."""
+        """The variables (with their dots) that the expression uses."""
         return frozenset(_names(self.tree))
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Expression:
 
 
 def compile_expression(text: str) -> Expression:
-    """The expression in `text`; dates in it become milliseconds. Raises ExpressionError with the position."""
+    """The compiled expression; dates in `text` become milliseconds. Raises ExpressionError with the position."""
     return Expression(text)
 
 
@@ -98,7 +98,7 @@ def _null_on(failures: tuple[type[Exception], ...], run: Evaluate) -> Evaluate:
 
 
 def _condition(node: Node) -> Evaluate:
-    """`node` as the condition of a choice: null where it asks for something unknown or works on null."""
+    """`node` as the condition of a choice: null where it uses something unknown or operates on null."""
     known = isinstance(node, Reference | Member | Call)
     return _null_on(_FAILURES if known else (NullOperand,), _compile(node))
 

@@ -1,4 +1,4 @@
-"""The tree of an expression: what the parser makes and the evaluators walk."""
+"""The tree of an expression: built by the parser, walked by the evaluators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A variable, `path` being the names between the dots; which of them name the variable is seen in the values."""
+    """A variable, `path` being the names between the dots; how many of them name the variable depends on the values."""
 
     path: tuple[str, ...]
 

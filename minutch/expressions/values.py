@@ -1,6 +1,6 @@
-"""What operators do with values: numbers, strings, booleans and null, with the conversions of JEXL's arithmetic.
+"""How operators work on values: numbers, strings, booleans and null, with the conversions of JEXL's arithmetic.
 
-`Failure` is raised for what has no result (null operands, words as numbers, division by zero); the expression around
+`Failure` is raised where there is no result (null operands, words as numbers, division by zero); the expression around
 it is then null. Integers are 64 bits wide in bit operations and unbounded elsewhere, as they widen in JEXL.
 Source: org.apache.commons.jexl3.JexlArithmetic, strict, compared by running it.
 """
@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from minutch.errors import ConfigError
 from minutch.formats.javahash import double_to_string
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 
 Number = int | float
 N = TypeVar("N", int, float)
@@ -183,14 +183,14 @@ def full_match(pattern: str, text: str) -> bool:
 
 
 def starts(left: object, right: object) -> bool:
-    """`left =^ right`; what is not a string is compared whole."""
+    """`left =^ right`; values that are not strings are compared whole."""
     if isinstance(left, str) and right is not None:
         return left.startswith(text_of(right))
     return equal(left, right)
 
 
 def ends(left: object, right: object) -> bool:
-    """`left =$ right`; what is not a string is compared whole."""
+    """`left =$ right`; values that are not strings are compared whole."""
     if isinstance(left, str) and right is not None:
         return left.endswith(text_of(right))
     return equal(left, right)

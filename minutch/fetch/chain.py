@@ -38,7 +38,7 @@ from minutch.records import crawldatum as status
 from minutch.records import parsestatus, protocolstatus
 from minutch.records.content import Content
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.urls.represent import choose_representative
+from minutch.urls.domains import choose_representative
 
 log = logging.getLogger(__name__)
 

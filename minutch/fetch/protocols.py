@@ -13,7 +13,7 @@ from minutch.conf import Configuration
 from minutch.errors import ProtocolError
 from minutch.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.plugin.protocols import ProtocolFactory
+from minutch.plugin.protocolfactory import ProtocolFactory
 
 if TYPE_CHECKING:
     from minutch.fetch.state import FetchState

@@ -11,11 +11,12 @@ from minutch.arguments import fail
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, ProtocolError, UrlError
 from minutch.job import JobContext
-from minutch.plugin.protocols import ProtocolFactory
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import parse
-from minutch.urls.robots import RobotRules, agent_names, robots_parser
+from minutch.urls.robots import RobotRules
+from minutch.urls.robotsagent import agent_names, robots_parser
 
 log = logging.getLogger(__name__)
 

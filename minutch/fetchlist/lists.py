@@ -33,7 +33,7 @@ from minutch.tables.install import sync_path
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
     """`entries` with `_ngt_` (LongWritable, ms) in their metadata: when they were selected."""
-    own = MapWritable([(Text(GENERATE_TIME_KEY), LongWritable(time))]).to_bytes()
+    own = MapWritable({Text(GENERATE_TIME_KEY): LongWritable(time)}).to_bytes()
     metadata = entries["metadata"].fill_null(own)
     others = entries["metadata"].is_not_null().arg_true()
     if len(others):

@@ -1,6 +1,6 @@
 """How the serialized keys of each class are ordered (the WritableComparators).
 
-Text by its UTF-8 bytes, numbers by value, bytes as unsigned; what is not known here byte by byte.
+Text by its UTF-8 bytes, numbers by value, bytes as unsigned; other classes byte by byte.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _IO = "org.apache.hadoop.io."
 TEXT, LONG, NULL = _IO + "Text", _IO + "LongWritable", _IO + "NullWritable"
 
 Key = Any
-"""What keys are compared by: anything that orders, the same type for all keys of a class."""
+"""A sort key: of the same type for all keys of a class."""
 
 
 def _text(key: bytes) -> bytes:

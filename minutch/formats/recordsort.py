@@ -29,7 +29,7 @@ def sort_records(
     run_bytes: int = RUN_BYTES,
     directory: Path | None = None,
 ) -> Iterator[Record]:
-    """The records in the order of their keys, or of what `key` makes of them.
+    """The records in the order of their keys, or of `key(serialized key)`.
 
     Runs go into a temporary folder in `directory` (default: the system's), which disappears when the iterator ends or
     is closed.

@@ -1,12 +1,12 @@
 """The base of all Writables, and how a Java class name leads to one.
 
-`register` adds a class by its `class_name` (importing `writables` adds Hadoop's own). `REGISTRY` names the modules that
-hold the others, so that nothing is imported before it is met in a file.
+`register` adds a class by its `class_name` (importing `writables` adds Hadoop's own). Who has further classes hands
+in a finder (`add_finder`), which imports one when its name is met in a file: `minutch.records` does so for Nutch's.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import ClassVar, Self, TypeVar
 
 from minutch.errors import FormatError
@@ -55,38 +55,10 @@ class Writable:
 
 W = TypeVar("W", bound=type[Writable])
 
-REGISTRY: dict[str, str | type[Writable]] = {
-    f"org.apache.nutch.{java}": f"minutch.records.{python}"
-    for java, python in {
-        "crawl.CrawlDatum": "crawldatum:CrawlDatum",
-        "crawl.Inlink": "links:Inlink",
-        "crawl.Inlinks": "links:Inlinks",
-        "crawl.MapWritable": "oldmapwritable:OldMapWritable",
-        "crawl.NutchWritable": "nutchwritable:NutchWritable",
-        "crawl.Generator$SelectorEntry": "selectorentry:SelectorEntry",
-        "hostdb.HostDatum": "hostdatum:HostDatum",
-        "indexer.NutchDocument": "document:NutchDocument",
-        "indexer.NutchField": "document:NutchField",
-        "indexer.NutchIndexAction": "document:NutchIndexAction",
-        "metadata.Metadata": "metadata:Metadata",
-        "metadata.MetaWrapper": "metadata:MetaWrapper",
-        "parse.Outlink": "links:Outlink",
-        "parse.ParseData": "parsedata:ParseData",
-        "parse.ParseImpl": "parsedata:ParseImpl",
-        "parse.ParseStatus": "parsestatus:ParseStatus",
-        "parse.ParseText": "parsetext:ParseText",
-        "protocol.Content": "content:Content",
-        "protocol.ProtocolStatus": "protocolstatus:ProtocolStatus",
-        "scoring.webgraph.LinkDatum": "webgraph:LinkDatum",
-        "scoring.webgraph.Node": "webgraph:Node",
-        "scoring.webgraph.LinkDumper$LinkNode": "webgraph:LinkNode",
-        "scoring.webgraph.LinkDumper$LinkNodes": "webgraph:LinkNodes",
-        "scoring.webgraph.Loops$Route": "webgraph:Route",
-        "scoring.webgraph.Loops$LoopSet": "webgraph:LoopSet",
-    }.items()
-}
-"""Java class name -> class, or `module:class` that is imported when it is first looked up."""
-
+REGISTRY: dict[str, type[Writable]] = {}
+"""Java class name → class, of those that have been imported."""
+Finder = Callable[[str], "type[Writable] | None"]
+_FINDERS: list[Finder] = []
 
 _SHORT_NAMES = {
     name: f"org.apache.hadoop.io.{java}"
@@ -101,14 +73,16 @@ def register(cls: W) -> W:
     return cls
 
 
+def add_finder(finder: Finder) -> None:
+    """Let `finder` import the class of a Java class name that is not in REGISTRY yet; None if it has none."""
+    _FINDERS.append(finder)
+
+
 def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
     """The class of a Java class name; FormatError (at `offset`, where the name stood) if minutch has none."""
     class_name = _SHORT_NAMES.get(class_name, class_name)
-    found = REGISTRY.get(class_name)
+    found = REGISTRY.get(class_name) or next(filter(None, (find(class_name) for find in _FINDERS)), None)
     if found is None:
         raise FormatError("unknown Writable class", offset=offset, found=class_name)
-    if isinstance(found, str):
-        module, _, name = found.partition(":")
-        found = REGISTRY[class_name] = getattr(import_module(module), name)
-        assert not isinstance(found, str)
+    REGISTRY[class_name] = found
     return found

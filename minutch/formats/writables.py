@@ -13,10 +13,10 @@ Classes are found by Java name through `lookup` (see `registry`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from minutch.errors import FormatError
 from minutch.formats import javahash
@@ -48,6 +48,9 @@ __all__ = [
     "lookup",
     "register",
 ]
+
+
+K = TypeVar("K", bound=Writable)
 
 
 @register
@@ -283,7 +286,7 @@ class ArrayWritable(Writable):
 
     @staticmethod
     def of(value_class: type[Writable]) -> type[ArrayWritable]:
-        """The ArrayWritable whose elements are `value_class`."""
+        """The type of ArrayWritables whose values are of `value_class`."""
         name = f"ArrayWritableOf{value_class.__name__}"
         return type(name, (ArrayWritable,), {"__slots__": (), "value_class": value_class})
 
@@ -334,26 +337,25 @@ _MAX_NEW_CLASSES = 127
 
 @lru_cache(maxsize=4096)
 def _keys_order(keys: tuple[Writable, ...]) -> tuple[int, ...]:
-    """The order of a HashMap with these keys. Kept, since the metadata of pages has the same keys over and over."""
+    """The order of a HashMap with these keys. Cached, since the metadata of pages has the same keys over and over."""
     return tuple(javahash.hash_map_order([key.java_hash() for key in keys]))
 
 
 @register
 class MapWritable(dict[Writable, Writable], Writable):
-    """org.apache.hadoop.io.MapWritable: a map that carries a table of the classes it does not know by itself.
+    """org.apache.hadoop.io.MapWritable: a map with a table of the classes that Hadoop has no id for.
 
     Entries are iterated in insertion order in Python and written in the order of Java's HashMap (`java_items`).
-    As in Hadoop, a class that was once put stays in the table (`new_classes`, in order of id from 1).
+    As in Hadoop, a class once put in stays in the table (`new_classes`, in order of id from 1).
     """
 
     __slots__ = ("new_classes",)
     class_name = "org.apache.hadoop.io.MapWritable"
 
-    def __init__(self, entries: dict[Writable, Writable] | Iterable[tuple[Writable, Writable]] = ()) -> None:
+    def __init__(self, entries: Mapping[K, Writable] | None = None) -> None:
         super().__init__()
         self.new_classes: list[str] = list(entries.new_classes) if isinstance(entries, MapWritable) else []
-        for key, value in entries.items() if isinstance(entries, dict) else entries:
-            self[key] = value
+        self.update(entries or {})
 
     def __setitem__(self, key: Writable, value: Writable) -> None:
         self._learn(key.class_name)
@@ -366,9 +368,9 @@ class MapWritable(dict[Writable, Writable], Writable):
                 raise FormatError("too many classes in one MapWritable", expected=f"at most {_MAX_NEW_CLASSES}")
             self.new_classes.append(name)
 
-    def update(self, other: Any = (), /, **none: Any) -> None:
-        """Put all entries of `other`, through the class table."""
-        for key, value in other.items() if isinstance(other, dict) else other:
+    def update(self, entries: Mapping[K, Writable], /) -> None:  # type: ignore[override]
+        """Put all entries, through the class table."""
+        for key, value in entries.items():
             self[key] = value
 
     def copy(self) -> MapWritable:
@@ -461,7 +463,7 @@ def _sort_key(key: Writable) -> Any:
 
 
 class GenericWritable(Writable):
-    """org.apache.hadoop.io.GenericWritable: one of the classes of `types`, told by its index in one byte."""
+    """org.apache.hadoop.io.GenericWritable: a value of one of `types`, whose index is stored in one byte."""
 
     __slots__ = ("instance",)
     types: ClassVar[tuple[str, ...]] = ()

@@ -38,6 +38,8 @@ ATTRIBUTE_QUALIFIED, ATTRIBUTE_VALUE, ATTRIBUTE_NEXT = 104, 112, 128
 STRING_DATA, STRING_LENGTH = 0, 8
 ENTRY_LENGTH, SHORT_NAME = 24, 16
 """A name of up to 16 bytes stands in its entry."""
+NUMBERED_NAMES = 256
+"""More than Lexbor has numbers for, of elements and of attributes: what is not below this is an entry's address."""
 ELEMENT, TEXT = 1, 3
 
 LINK, SEPARATOR, SILENT, NEEDS_CONTENT, BODY, META, BASE, TITLE, IMAGE, REWRITE, REWRITE_FILLED = (

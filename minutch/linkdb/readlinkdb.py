@@ -29,7 +29,7 @@ from minutch.tables.frame import INLINKS_SCHEMA, decode_keys
 from minutch.tables.parallel import memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
 from minutch.tables.textparts import output_folder, require_absent, text_part
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 
 log = logging.getLogger(__name__)
 

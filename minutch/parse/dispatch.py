@@ -21,7 +21,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, MinutchError, ParseError
 from minutch.parse.mime import clean_type
 from minutch.plugin.points import Parse, Parser, ParseResult
-from minutch.plugin.repository import Extension, PluginRepository, made
+from minutch.plugin.repository import Extension, PluginRepository, instance_of
 from minutch.records.content import Content
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import FAILED_EXCEPTION, ParseStatus
@@ -82,7 +82,7 @@ class ParserFactory:
         """The parsers for a type, best first. Raises ParserNotFound."""
         name = clean_type(content_type)
         if name not in self._found:
-            self._found[name] = [made(extension, Parser) for extension in self._matching(name)]
+            self._found[name] = [instance_of(extension, Parser) for extension in self._matching(name)]
         if not self._found[name]:
             raise ParserNotFound(f"no parser for type {content_type!r} (plugin.includes, {DEFAULT_FILE})")
         return self._found[name]
@@ -92,7 +92,7 @@ class ParserFactory:
         wanted = (name, self._plugins.aliases.get(name, name))
         for extension in self._extensions:
             if extension.id in wanted:
-                return made(extension, Parser)
+                return instance_of(extension, Parser)
         raise ParserNotFound(f"no parser {name!r} is active (plugin.includes)")
 
     def _matching(self, name: str) -> list[Extension]:

@@ -39,7 +39,7 @@ from minutch.records.metadata import FETCH_TIME_KEY, REPR_URL_KEY, SIGNATURE_KEY
 from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS_REDIRECT
-from minutch.urls.represent import choose_representative
+from minutch.urls.domains import choose_representative
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class OutputRules:
 
     def _metadata(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
         values = [(Text(name), data.parse_meta.first(name)) for name in self._to_crawldb]
-        found = [(name, Text(value)) for name, value in values if value is not None]
+        found = {name: Text(value) for name, value in values if value is not None}
         if found:
             yield url, CrawlDatum(STATUS_PARSE_META, fetch_time=now, metadata=MapWritable(found))
 
@@ -145,7 +145,7 @@ class OutputRules:
         temporary = int(status.args[1] or 0) < PERMANENT_REFRESH
         representative = choose_representative(url, target, temporary)
         if representative != target:
-            datum.metadata = MapWritable([(Text(REPR_URL_KEY), Text(representative))])
+            datum.metadata = MapWritable({Text(REPR_URL_KEY): Text(representative)})
         yield target, datum
 
     def _linked(self, url: str, data: ParseData, kept: Sequence[Outlink], now: int) -> list[Entry]:

@@ -30,7 +30,7 @@ from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
 from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
-from minutch.plugin.protocols import ProtocolFactory
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
@@ -256,4 +256,4 @@ def _as_fetched(url: str, data: ParseData) -> ParseData:
 
 def _map_writable(values: Sequence[str]) -> MapWritable:
     pairs = (value.partition("=") for value in values)
-    return MapWritable([(Text(key), Text(value)) for key, _, value in pairs])
+    return MapWritable({Text(key): Text(value) for key, _, value in pairs})

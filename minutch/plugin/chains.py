@@ -6,7 +6,7 @@
     ScoringFilters        scoring.filter.order        each gets the value of the one before
     HtmlParseFilters      htmlparsefilter.order       until one fails
 
-An exception of a plugin's own (a bug, not a verdict) becomes a PluginError that names the plugin's class.
+An unexpected exception in a plugin (a bug) becomes a PluginError that names the plugin's class.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from minutch.plugin.points import (
     URLFilter,
     URLNormalizer,
 )
-from minutch.plugin.repository import Extension, PluginRepository, made
+from minutch.plugin.repository import Extension, PluginRepository, instance_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,7 +56,7 @@ SCOPE_INDEXER = "indexer"
 
 
 def _call(method: Callable[..., _T], *args: Any) -> _T:
-    """Call a plugin's method; what it raises by accident becomes a PluginError."""
+    """Call a plugin's method; an unexpected exception becomes a PluginError."""
     try:
         return method(*args)
     except (MinutchError, KeyboardInterrupt):
@@ -93,7 +93,7 @@ class URLNormalizers:
         self.scope = scope
         repository = PluginRepository.of(conf)
         extensions = _normalizer_extensions(conf, repository.extensions(URLNormalizer.point_id), scope)
-        self.normalizers = [made(extension, URLNormalizer) for extension in extensions]
+        self.normalizers = [instance_of(extension, URLNormalizer) for extension in extensions]
         self.loop_count = conf.get_int("urlnormalizer.loop.count", 1)
 
     def normalize(self, url: str | None, scope: str | None = None) -> str | None:
@@ -126,7 +126,7 @@ class URLNormalizers:
 
 
 def _normalizer_extensions(conf: Configuration, extensions: Sequence[Extension], scope: str) -> list[Extension]:
-    """Those that `urlnormalizer.scope.SCOPE` allows: first the ones an order names, then the others."""
+    """What `urlnormalizer.scope.SCOPE` allows: first the extensions named in the order property, then the others."""
     allowed = set((conf.get(f"urlnormalizer.scope.{scope}") or "").split())
     chosen = {e.implementation.class_name: e for e in extensions if not allowed or allowed & set(e.names)}
     order = conf.get(f"urlnormalizer.order.{scope}", conf.get("urlnormalizer.order")) or ""
@@ -145,7 +145,7 @@ def _by_distinct(urls: pl.Series, steps: Sequence[Callable[[pl.Series], pl.Serie
     if not steps or urls.is_empty():
         return urls
     present = urls.drop_nulls()
-    nothing_repeats = present.hash().n_unique() == len(present)  # hashes that differ take less time than strings
+    nothing_repeats = present.hash().n_unique() == len(present)  # faster than comparing strings
     distinct = urls if nothing_repeats else present.unique()
     results = distinct
     for step in steps:
@@ -165,7 +165,7 @@ class URLExemptionFilters:
 
     def __init__(self, conf: Configuration) -> None:
         extensions = PluginRepository.of(conf).extensions(URLExemptionFilter.point_id)
-        self.filters = [made(extension, URLExemptionFilter) for extension in extensions]
+        self.filters = [instance_of(extension, URLExemptionFilter) for extension in extensions]
 
     def is_exempted(self, from_url: str | None, to_url: str | None) -> bool:
         """Whether an external link may stay although external links are ignored."""
@@ -183,7 +183,7 @@ class HtmlParseFilters:
     def filter(
         self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
     ) -> ParseResult:
-        """The result after all filters; after a failure what failed is dropped and no more filters run."""
+        """The result after all filters; after a failure the failed documents are dropped and no more filters run."""
         for parse_filter in self.filters:
             result = _call(parse_filter.filter, content, result, metatags, document)
             if not result.is_success:
@@ -232,7 +232,7 @@ class ScoringFilters:
         return adjust
 
     def outlink_score(self, parse_data: ParseData, kept: int, all_count: int) -> float | None:
-        """The score that all outlinks of a page start with and are given, where that is one for all; else None."""
+        """The score that every outlink of a page gets, where it is the same for all; else None."""
         score: float | None = 0.0
         for scoring in self.filters:
             if score is not None:

@@ -15,7 +15,7 @@ LINE_FLAGS = (Flag("-stdin"), Flag("-listen", value="port", convert=int), Flag("
 
 
 def answer_lines(given: Arguments, answer: Callable[[str], str], context: JobContext) -> int:
-    """Answer each line, from where `given`, the values of LINE_FLAGS, says; returns the exit code."""
+    """Answer each line of stdin, or of connections if `given` (values of LINE_FLAGS) says so; returns the exit code."""
     if given["-listen"] is not None:
         with LineServer(given["-listen"], answer, keep_open=given["-keepClientCnxOpen"]) as server:
             server.serve_forever()

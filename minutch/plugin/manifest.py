@@ -2,6 +2,7 @@
 
     <plugin id="urlfilter-example" name="Example">
       <requires><import plugin="nutch-extensionpoints"/></requires>
+      <stands-for plugin="urlfilter-other"/>
       <extension-point id="…" name="…"/>
       <extension point="org.apache.nutch.net.URLFilter">
         <implementation id="org.example.ExampleFilter" class="example:ExampleFilter">
@@ -10,11 +11,12 @@
       </extension>
     </plugin>
 
-Nutch's format with one difference: `class` is Python's, `module:Class` with the module's file in the plugin's folder.
+Nutch's format with two differences. `class` is Python's, `module:Class` with the module's file in the plugin's folder.
+`stands-for` names another plugin of Nutch's whose work this one does: plugin.includes may choose it by that id too.
 `id` is the name that properties such as urlfilter.order and files such as parse-plugins.xml use; for Nutch's own
 plugins it is Nutch's. Where Nutch orders by a class name that is not its id, `nutch-class` gives that name.
 
-Matched: org.apache.nutch.plugin.PluginManifestParser.
+Source: org.apache.nutch.plugin.PluginManifestParser.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class Implementation:
 
     @property
     def class_name(self) -> str:
-        """Its Java class name as far as known: what Nutch's HashMaps are ordered by."""
+        """Its Java class name as far as known: Nutch's HashMaps are ordered by it."""
         return self.nutch_class or self.id
 
 
@@ -60,7 +62,13 @@ class Manifest:
     requires: tuple[str, ...]
     points: tuple[str, ...]
     implementations: tuple[Implementation, ...]
+    stands_for: tuple[str, ...] = ()
     has_jars: bool = False
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids by which plugin.includes and plugin.excludes may choose it: its own first."""
+        return (self.id, *self.stands_for)
 
     @property
     def is_java(self) -> bool:
@@ -86,17 +94,19 @@ def read_manifest(folder: Path) -> Manifest:
         tuple(reader.requires),
         tuple(reader.points),
         tuple(reader.implementations),
+        tuple(reader.stands_for),
         reader.has_jars,
     )
 
 
 class _Reader:
-    """Collects a manifest while expat walks it; elements it doesn't know are skipped."""
+    """Collects a manifest while expat parses it; unknown elements are skipped."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.id = self.name = ""
         self.requires: list[str] = []
+        self.stands_for: list[str] = []
         self.points: list[str] = []
         self.implementations: list[Implementation] = []
         self.has_jars = False
@@ -104,6 +114,7 @@ class _Reader:
         self._handlers = {
             "plugin": self._plugin,
             "import": self._import,
+            "stands-for": self._stands_for,
             "library": self._library,
             "extension-point": self._extension_point,
             "extension": self._extension,
@@ -135,6 +146,9 @@ class _Reader:
 
     def _import(self, attributes: dict[str, str]) -> None:
         self.requires.append(attributes.get("plugin", ""))
+
+    def _stands_for(self, attributes: dict[str, str]) -> None:
+        self.stands_for.append(attributes.get("plugin", ""))
 
     def _library(self, attributes: dict[str, str]) -> None:
         self.has_jars = self.has_jars or attributes.get("name", "").endswith(".jar")

@@ -1,4 +1,4 @@
-"""`minutch normalizerchecker`: what the normalizers make of URLs (org.apache.nutch.net.URLNormalizerChecker).
+"""`minutch normalizerchecker`: what the normalizers turn URLs into (org.apache.nutch.net.URLNormalizerChecker).
 
 An empty line stands for a URL that is malformed or dropped.
 """

@@ -14,20 +14,22 @@
     org.apache.nutch.exchange.Exchange           Exchange            index
     org.apache.nutch.publisher.NutchPublisher    NutchPublisher      fetch
 
-An extension is made once per configuration, `cls(conf, parameters)`; `parameters` are those of its `<implementation>`
-in plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A plugin writes
-whichever it likes: a class that has only the row method still works there (the base class loops), one that has both
-is fast in both.
+An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of `<implementation>` in
+plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A plugin may implement
+either: a class that has only the row method still works there (the base class loops); one that has both is fast in both
+(see `minutch.plugin.columns`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.plugin.columns import map_records, map_strings, map_updates, records
 from minutch.records.metadata import Metadata
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ProtocolOutput:
-    """What a protocol made of a URL; `content` is None where the status is not a success."""
+    """The result of fetching a URL; `content` is None where the status is not a success."""
 
     content: Content | None
     status: ProtocolStatus
@@ -120,17 +122,22 @@ class ExtensionBase(ABC):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         self.conf = conf
         self.parameters = parameters
+        self.clock: Clock = conf.clock
+        """The job's clock, which a test may stop. Extensions take the time from here and nowhere else."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A row method written anew takes an inherited column twin out of play: the two would disagree."""
+        """A class that overrides a row method without its column twin gets the base class's twin back, which loops.
+
+        An inherited twin would still do what the overridden method did.
+        """
         super().__init_subclass__(**kwargs)
         for row, columns in cls.twins.items():
             for column in columns:
                 if row in cls.__dict__ and column not in cls.__dict__:
                     setattr(cls, column, getattr(_point_of(cls), column))
 
-    def is_written(self, method: str) -> bool:
-        """Whether the extension has a method of its own in the place of the base class's."""
+    def overrides(self, method: str) -> bool:
+        """Whether the extension has its own version of a method of the extension point."""
         return getattr(type(self), method) is not getattr(_point_of(type(self)), method)
 
 
@@ -189,14 +196,14 @@ class Protocol(ExtensionBase):
 
     @abstractmethod
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """Fetch one page. Never raises for what the other side does: that is a status."""
+        """Fetch one page. Never raises for what the server does: that is a status."""
 
     @abstractmethod
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content` if given."""
 
     def look_ahead(self, url: str) -> None:
-        """A URL of this host will be asked for soon: prepare for it (addresses), without waiting. May do nothing."""
+        """Prepare for this URL's host, from which pages will be fetched soon, without waiting. May do nothing."""
 
     async def close(self) -> None:
         """Give back connections."""
@@ -213,7 +220,7 @@ class Parser(ExtensionBase):
         """Parse one page; a page that can't be parsed is a failed ParseStatus (or a ParseError)."""
 
     def warm(self) -> None:
-        """Many pages are coming: load now what is worth it for many, before worker processes are forked."""
+        """Load everything that parsing needs, before worker processes are forked."""
 
 
 class HtmlParseFilter(ExtensionBase):
@@ -232,8 +239,7 @@ class HtmlParseFilter(ExtensionBase):
 class ScoringFilter(ExtensionBase):
     """Scores pages from injection to the index. Methods alter the datum they are given, scores are 32-bit floats.
 
-    In the column twins a frame has the columns of `minutch.tables.frame.CRAWLDB_SCHEMA` (more may follow); they
-    return the frame with changed columns, rows in the same order.
+    `minutch.plugin.columns` says what the tables of the column twins hold.
     """
 
     point_id = "org.apache.nutch.scoring.ScoringFilter"
@@ -279,14 +285,14 @@ class ScoringFilter(ExtensionBase):
         None where they may differ, or the page itself gets something back: then those two are asked. `score` comes
         from the filter before.
         """
-        asked = self.is_written("initial_score") or self.is_written("distribute_score_to_outlinks")
+        asked = self.overrides("initial_score") or self.overrides("distribute_score_to_outlinks")
         return None if asked else score
 
     def update_db_score(self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]) -> None:
         """Set the new score of `datum` from the old record and the links found to it."""
 
     def orphaned_score(self, url: str, datum: CrawlDatum) -> None:
-        """Look at a page that no link was found to in this update."""
+        """Adjust the score of a page that no link was found to in this update."""
 
     def indexer_score(
         self,
@@ -315,15 +321,12 @@ class ScoringFilter(ExtensionBase):
 
     def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
         """`generator_sort_value` for each row; `init` and the result are Float32."""
-        if not self.is_written("generator_sort_value"):
+        if not self.overrides("generator_sort_value"):
             return init
         import polars as pl
 
-        from minutch.tables.rows import records
-
-        values = [
-            self.generator_sort_value(url, datum, sort) for (url, datum), sort in zip(records(frame), init, strict=True)
-        ]
+        rows = zip(records(frame), init, strict=True)
+        values = [self.generator_sort_value(url, datum, sort) for (url, datum), sort in rows]
         return pl.Series(init.name, values, dtype=pl.Float64).cast(pl.Float32)
 
     def update_db_score_columns(self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame) -> pl.DataFrame:
@@ -331,47 +334,14 @@ class ScoringFilter(ExtensionBase):
 
         `old` has the old records, row for row, with a null status where there was none; `inlinked` the records of
         the links, in order, with the row of `frame` that each belongs to in its column `row`; they are packed (only
-        key, status, fetch time and score are columns), see `minutch.tables.packed.unpack`.
+        key, status, fetch time and score are columns), see `minutch.plugin.columns.unpack`.
         """
-        if not self.is_written("update_db_score"):
+        if not self.overrides("update_db_score"):
             return frame
-        from minutch.tables.rows import map_rows
-
-        return map_rows(frame, _UpdateRow(self, old, inlinked))
+        return map_updates(frame, old, inlinked, self.update_db_score)
 
     def _each_row(self, method: str, frame: pl.DataFrame) -> pl.DataFrame:
-        if not self.is_written(method):
-            return frame
-        from minutch.tables.rows import map_rows
-
-        change: Callable[[str, CrawlDatum], None] = getattr(self, method)
-        return map_rows(frame, change)
-
-
-class _UpdateRow:
-    """Calls update_db_score with the old record and the links of the row that is due."""
-
-    def __init__(self, scoring: ScoringFilter, old: pl.DataFrame, inlinked: pl.DataFrame) -> None:
-        from minutch.tables.packed import unpack
-        from minutch.tables.rows import records
-
-        self.scoring = scoring
-        self.row = -1
-        self.has_old = old["status"].is_not_null().to_list()
-        self.old = records(old.filter(old["status"].is_not_null()))
-        self.links = list(zip(inlinked["row"].to_list(), records(unpack(inlinked)), strict=True))
-        self.links.sort(key=lambda link: link[0])
-        self.at = 0
-
-    def _inlinked(self) -> Iterator[CrawlDatum]:
-        while self.at < len(self.links) and self.links[self.at][0] == self.row:
-            yield self.links[self.at][1][1]
-            self.at += 1
-
-    def __call__(self, url: str, datum: CrawlDatum) -> None:
-        self.row += 1
-        old = next(self.old)[1] if self.has_old[self.row] else None
-        self.scoring.update_db_score(url, old, datum, list(self._inlinked()))
+        return map_records(frame, getattr(self, method)) if self.overrides(method) else frame
 
 
 class SegmentMergeFilter(ExtensionBase):
@@ -452,7 +422,7 @@ class Exchange(ExtensionBase):
 
 
 class NutchPublisher(ExtensionBase):
-    """Tells a message queue about fetch events."""
+    """Sends fetch events to a message queue."""
 
     point_id = "org.apache.nutch.publisher.NutchPublisher"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -483,18 +453,3 @@ POINTS: Mapping[str, type[ExtensionBase]] = {
     )
 }
 """All points by Nutch's id, in the order of nutch-extensionpoints."""
-
-
-def map_strings(values: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
-    """`change` on each string of a column; null stays null, and a UrlError makes a null."""
-    import polars as pl
-
-    from minutch.errors import UrlError
-
-    def safe(value: str | None) -> str | None:
-        try:
-            return None if value is None else change(value)
-        except UrlError:
-            return None
-
-    return pl.Series(values.name, [safe(value) for value in values], dtype=pl.String)

@@ -1,10 +1,10 @@
-"""Finds plugins, decides which are active, and makes their extensions.
+"""Finds plugins, decides which are active, and creates their extensions.
 
     plugin.folders            where plugins lie; the shipped ones are always found, a later folder wins over them
     plugin.includes/excludes  regular expressions that a plugin's id must, must not match as a whole
     requires                  plugins that a plugin needs; plugin.auto-activation brings them in
 
-Matched: org.apache.nutch.plugin.PluginRepository. A plugin whose requirements are missing is left out with a warning,
+Source: org.apache.nutch.plugin.PluginRepository. A plugin whose requirements are missing is left out with a warning,
 as in Nutch. Where Nutch's order comes from a java.util.HashMap, so does ours.
 
 Plugin modules are loaded from their files, under names that belong to the set of folders:
@@ -27,10 +27,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, MinutchError, PluginError
 from minutch.formats.javahash import hash_map_order, string_hash
-from minutch.plugin.alternatives import unmatched_alternatives
+from minutch.plugin.includes import missing_plugins, misspelt_plugins
 from minutch.plugin.manifest import FILE_NAME, Implementation, Manifest, read_manifest
 from minutch.plugin.points import ExtensionBase
 
@@ -42,7 +43,7 @@ P = TypeVar("P", bound=ExtensionBase)
 
 @dataclass
 class Extension:
-    """An active implementation; its object is made on first use and kept."""
+    """An active implementation; its object is created on first use and kept."""
 
     plugin: Manifest
     implementation: Implementation
@@ -75,7 +76,7 @@ class Extension:
             raise PluginError(f"{self._where}: can't be loaded: {type(exc).__name__}: {exc}") from exc
 
     def instance(self) -> ExtensionBase:
-        """The extension's object. Raises PluginError, or ConfigError for what the plugin finds in its settings."""
+        """The extension's object. Raises PluginError, or ConfigError for a mistake in the plugin's settings."""
         if self._instance is None:
             cls = self.load()
             try:
@@ -87,8 +88,8 @@ class Extension:
         return self._instance
 
     @property
-    def is_made(self) -> bool:
-        """Whether its object has been made."""
+    def is_instantiated(self) -> bool:
+        """Whether its object has been created."""
         return self._instance is not None
 
     @property
@@ -99,10 +100,13 @@ class Extension:
 class PluginRepository:
     """The active plugins of one configuration."""
 
-    def __init__(self, conf: Configuration) -> None:
+    def __init__(self, conf: Configuration, clock: Clock | None = None) -> None:
+        """`clock` is what the extensions have for a clock; by default the configuration's, which is the job's."""
         self.conf = conf
+        if clock is not None:
+            conf.clock = clock
         folders = plugin_folders(conf)
-        self.available = _read_folders(folders)
+        self.available, self._java = _read_folders(folders)
         included = self._included()
         reachable = self.available if conf.get_boolean("plugin.auto-activation", True) else included
         self.active = _java_order(_with_requirements(included, reachable))
@@ -114,7 +118,7 @@ class PluginRepository:
 
     @classmethod
     def of(cls, conf: Configuration) -> PluginRepository:
-        """The repository of this very configuration object, made once."""
+        """The repository of this configuration object, created once."""
         if conf not in _repositories:
             _repositories[conf] = cls(conf)
         return _repositories[conf]
@@ -133,24 +137,48 @@ class PluginRepository:
         extensions = _first_by_class(self.extensions(point.point_id))
         names = (self.conf.get(order) or "").split()
         if not names:
-            return [made(extension, point) for extension in extensions]
+            return [instance_of(extension, point) for extension in extensions]
         by_name = {name: extension for extension in reversed(extensions) for name in extension.names}
         for name in names:
             if name not in by_name:
                 log.error("%s: %s is not in an active plugin, ignored", order, name)
-        return [made(by_name[name], point) for name in names if name in by_name]
+        return [instance_of(by_name[name], point) for name in names if name in by_name]
+
+    def unmatched_includes(self) -> list[tuple[str, list[str]]]:
+        """The words of plugin.includes and plugin.excludes that choose no plugin, each with the ids that look like it.
+
+        Plugins of Nutch's that minutch lacks are no mistakes and not among them.
+        """
+        return [mistake for name in _CHOICES for mistake in self._misspelt(name)]
+
+    def _misspelt(self, name: str) -> list[tuple[str, list[str]]]:
+        return misspelt_plugins(self.conf.get(name, ""), [*self._known_ids(), *self._java])
+
+    def _known_ids(self) -> list[str]:
+        return [plugin_id for manifest in self.available.values() for plugin_id in manifest.ids]
 
     def _included(self) -> dict[str, Manifest]:
-        includes = _pattern(self.conf, "plugin.includes")
-        excludes = _pattern(self.conf, "plugin.excludes")
-        _report_unknown(self.conf.get("plugin.includes") or "", self.available)
+        includes, excludes = (_pattern(self.conf, name) for name in _CHOICES)
+        self._report_unmatched()
         return _java_order(
             {
                 name: manifest
                 for name, manifest in self.available.items()
-                if includes.fullmatch(name) and not excludes.fullmatch(name)
+                if any(includes.fullmatch(one) and not excludes.fullmatch(one) for one in manifest.ids)
             }
         )
+
+    def _report_unmatched(self) -> None:
+        """Say what is asked for and not there, once in a process."""
+        missing = missing_plugins(self.conf.get("plugin.includes", ""), self._known_ids())
+        if missing:
+            _say_once(
+                logging.INFO, f"plugin.includes: plugins of Nutch that minutch does not have: {', '.join(missing)}"
+            )
+        for name in _CHOICES:
+            for word, close in self._misspelt(name):
+                hint = f", did you mean {' or '.join(close)}?" if close else ""
+                _say_once(logging.WARNING, f"{name}: no plugin {word}{hint}")
 
     def package(self, plugin_id: str) -> str:
         """The Python package that an active plugin's modules are loaded into."""
@@ -169,12 +197,13 @@ class PluginRepository:
                 self._extensions.setdefault(point, []).append(extension)
 
 
+_CHOICES = ("plugin.includes", "plugin.excludes")
 _said: set[str] = set()
-"""What has been said once in this process."""
+"""Messages that this process has logged already."""
 _repositories: WeakKeyDictionary[Configuration, PluginRepository] = WeakKeyDictionary()
 
 
-def made(extension: Extension, point: type[P]) -> P:
+def instance_of(extension: Extension, point: type[P]) -> P:
     """The extension's object, checked to be of the point. Raises PluginError if it is not."""
     instance = extension.instance()
     if not isinstance(instance, point):
@@ -194,9 +223,16 @@ def plugin_folders(conf: Configuration) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _read_folders(folders: Iterable[Path]) -> dict[str, Manifest]:
+def unmatched_includes(conf: Configuration) -> list[tuple[str, list[str]]]:
+    """`PluginRepository.unmatched_includes` of a configuration for which no repository has been made yet."""
+    return PluginRepository.of(conf).unmatched_includes()
+
+
+def _read_folders(folders: Iterable[Path]) -> tuple[dict[str, Manifest], set[str]]:
+    """The manifests of Python's plugins by id, and the ids of those in Java."""
     manifests: dict[str, Manifest] = {}
-    java: Counter[str] = Counter()
+    java: set[str] = set()
+    counts: Counter[str] = Counter()
     for parent in folders:
         for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
             if not (folder / FILE_NAME).is_file():
@@ -207,12 +243,13 @@ def _read_folders(folders: Iterable[Path]) -> dict[str, Manifest]:
                 log.warning("%s", exc)
                 continue
             if manifest.is_java:
-                java[str(parent)] += 1
+                java.add(manifest.id)
+                counts[str(parent)] += 1
             else:
                 manifests[manifest.id] = manifest
-    for name, count in java.items():
-        _say_once(f"{name}: {count} plugins written in Java are not used")
-    return manifests
+    for name, count in counts.items():
+        _say_once(logging.INFO, f"{name}: {count} plugins written in Java are not used")
+    return manifests, java
 
 
 def _with_requirements(chosen: dict[str, Manifest], reachable: dict[str, Manifest]) -> dict[str, Manifest]:
@@ -229,7 +266,7 @@ def _with_requirements(chosen: dict[str, Manifest], reachable: dict[str, Manifes
 
 
 def _collect(manifest: Manifest, reachable: dict[str, Manifest], needed: dict[str, Manifest], branch: list[str]) -> str:
-    """Add what `manifest` requires to `needed`; returns what is wrong, if anything."""
+    """Add what `manifest` requires to `needed`; returns the problem, if there is one."""
     branch = [*branch, manifest.id]
     for name in manifest.requires:
         if name in branch:
@@ -265,21 +302,15 @@ def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
         raise ConfigError(f"{name} ({conf.source(name)}): not a regular expression: {exc}") from exc
 
 
-def _report_unknown(includes: str, available: Iterable[str]) -> None:
-    unknown = unmatched_alternatives(includes, list(available))
-    if unknown:
-        _say_once(f"plugin.includes: no such plugin here, ignored: {', '.join(unknown)}")
-
-
-def _say_once(message: str) -> None:
-    """Log a line that would else come again with every step of bin/crawl."""
+def _say_once(level: int, message: str) -> None:
+    """Log a line only once, not with every step of bin/crawl."""
     if message not in _said:
         _said.add(message)
-        log.info("%s", message)
+        log.log(level, "%s", message)
 
 
 def _package(name: str, path: list[str]) -> None:
-    """Make sure that a package of this name is there, with its modules in `path`."""
+    """Make sure that a package of this name exists, with its modules in `path`."""
     if name not in sys.modules:
         module: Any = types.ModuleType(name)
         module.__path__ = path

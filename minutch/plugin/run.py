@@ -3,7 +3,7 @@
     plugin                                list: id, whether active, folder, extensions
     plugin <id> <module>[:Class] [args]   import the module and call main(args), of the class if one is named
 
-Matched: the main method of org.apache.nutch.plugin.PluginRepository.
+Source: the main method of org.apache.nutch.plugin.PluginRepository.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ USAGE = "PluginRepository pluginId className [arg1 arg2 ...]"
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """List, or run; the exit code is main's if it returns a number."""
+    """List the plugins or run one; the exit code is main's if it returns a number."""
     repository = PluginRepository.of(context.conf)
     if not args:
         list_plugins(repository, context)
@@ -41,7 +41,7 @@ def list_plugins(repository: PluginRepository, context: JobContext) -> None:
 
 
 def load_main(repository: PluginRepository, plugin: str, name: str) -> Callable[[list[str]], object]:
-    """The main function. Raises PluginError if plugin, module or function are not there."""
+    """The main function. Raises PluginError if the plugin is not active or has no such function."""
     if plugin not in repository.active:
         raise PluginError(f"plugin {plugin} is not there or not active (plugin.includes)")
     module_name, _, class_name = name.partition(":")

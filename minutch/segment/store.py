@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import minutch.records  # noqa: F401 - its classes are what `lookup` finds
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import FormatError, StoreError

@@ -1,10 +1,10 @@
-"""Which part of a host name was registered, and which is a public suffix: by Mozilla's list, as Nutch asks for it.
+"""Which part of a host name was registered, and which is a public suffix, by Mozilla's list.
 
 The list is the snapshot that the package tldextract ships (no network), or a file in Mozilla's format
 (`effective_tld_names.dat` in the configuration directory, as with Nutch): `use_list`. Only the ICANN section counts;
 the private one (github.io, blogspot.com …) is left out, which is URLUtil's choice.
 
-Followed: URLUtil.getDomainName, getDomainSuffix, getTopLevelDomainName and isSameDomainName, over
+Source: URLUtil.getDomainName, getDomainSuffix, getTopLevelDomainName and isSameDomainName, over
 EffectiveTldFinder of crawler-commons 1.6. Its quirks are kept: a host that is itself a wildcard's parent has the suffix
 before it; a host with no known suffix is its own domain; suffixes print with their `*.` and `!`.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from minutch.errors import ConfigError, UrlError
 from minutch.urls.idn import label_to_ascii_2003
-from minutch.urls.parts import Url, parse
+from minutch.urls.parts import Url, parse, split_labels
 
 _SNAPSHOT = ".tld_set_snapshot"
 _PRIVATE = re.compile("===BEGIN PRIVATE DOMAINS===.*?(?:===END PRIVATE DOMAINS===|\\Z)", re.DOTALL)
@@ -88,7 +88,7 @@ _source: Path | None = None
 
 
 def use_list(path: Path | None) -> None:
-    """Take the suffix list from this file from now on; None is the bundled one."""
+    """Use the suffix list in this file from now on; None is the bundled one."""
     global _source  # noqa: PLW0603 - one list for the process, as crawler-commons has it
     if path != _source:
         _source = path
@@ -140,7 +140,7 @@ def _is_label(label: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def suffix_of(host: str) -> str | None:
-    """The public suffix of a host as Nutch prints it, None if there is none (getEffectiveTLD; case counts)."""
+    """The public suffix of a host as Nutch prints it, None if there is none (getEffectiveTLD; case-sensitive)."""
     host = host.removesuffix(".")
     found = _list().find(host)
     return None if found is None else found[1].printed
@@ -165,3 +165,33 @@ def top_level_domain(url: str | Url) -> str | None:
 def is_same_domain(first: str | Url, second: str | Url) -> bool:
     """URLUtil.isSameDomainName."""
     return domain_name(first).casefold() == domain_name(second).casefold()
+
+
+def choose_representative(source: str, target: str, temporary: bool) -> str:
+    """Which of two URLs stands for a page that redirects (URLUtil.chooseRepr); the target where either is no URL.
+
+    The target, unless both URLs are of one domain, and then
+    - permanent redirect: the source if it is a root, else the target;
+    - temporary, one of them a root: the root;
+    - temporary, same host, no root: fewer path segments, then the shorter file, then the source;
+    - else: fewer host labels, then the source.
+    """
+    try:
+        src, dst = parse(source), parse(target)
+    except UrlError:
+        return target
+    if domain_name(src) != domain_name(dst):
+        return target
+    src_root, dst_root = src.file in ("", "/"), dst.file in ("", "/")
+    if not temporary:
+        return source if src_root else target
+    if src_root != dst_root:
+        return source if src_root else target
+    if not src_root and src.host == dst.host:
+        return target if _depth(dst) < _depth(src) else source
+    return target if len(split_labels(dst.host)) < len(split_labels(src.host)) else source
+
+
+def _depth(url: Url) -> tuple[int, int]:
+    """Path segments (a slash in the query counts), then length in UTF-16 units."""
+    return len(split_labels(url.file, "/")), len(url.file.encode("utf-16-le", "surrogatepass"))

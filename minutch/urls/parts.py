@@ -1,4 +1,4 @@
-"""What a URL is made of, spelled as Nutch spells it: java.net.URL's way of taking a string apart.
+"""The parts of a URL, spelled as Nutch spells them: java.net.URL's way of splitting a string.
 
     url        = protocol ":" [ "//" authority ] path [ "?" query ] [ "#" ref ]
     authority  = [ user-info "@" ] host [ ":" port ]
@@ -8,7 +8,7 @@ Nothing is decoded, encoded or lower-cased here except the protocol; dot segment
 to a base. Only the schemes that have a handler are known (`PROTOCOLS`, and what a plugin registers), as with Nutch's
 URLStreamHandlerFactory: anything else is a UrlError, Nutch's MalformedURLException.
 
-Followed: java.net.URL and URLStreamHandler of JDK 17 (`parse`, `compose`, `Url.__str__`), Nutch's URLUtil
+Source: java.net.URL and URLStreamHandler of JDK 17 (`parse`, `compose`, `Url.__str__`), Nutch's URLUtil
 (`resolve_url`, `host_segments`, `choose_representative`, `is_home_page`, `page`) and TableUtil (`reverse_url`).
 """
 
@@ -18,7 +18,6 @@ import re
 from typing import NamedTuple
 
 from minutch.errors import UrlError
-from minutch.urls.addresses import is_ipv6
 
 PROTOCOLS: dict[str, int] = {"http": 80, "https": 443, "ftp": 21, "file": -1, "jar": -1}
 """Known schemes with their default ports (-1: none)."""
@@ -69,9 +68,9 @@ def register_protocol(name: str, default_port: int = -1) -> None:
 
 
 def parse(spec: str, context: Url | None = None) -> Url:
-    """The URL that `spec` says, relative to `context` if there is one (java.net.URL's constructor).
+    """The URL written in `spec`, relative to `context` if there is one (java.net.URL's constructor).
 
-    Raises UrlError for an unknown or missing scheme, a port that is no number and a broken IPv6 host.
+    Raises UrlError for an unknown or missing scheme, a port that is not a number and a broken IPv6 host.
     """
     plain = _PLAIN.fullmatch(spec) if context is None else None
     if plain is not None:
@@ -100,7 +99,7 @@ def _parse_any(spec: str, context: Url | None) -> Url:
 
 
 def _split_protocol(text: str) -> tuple[str | None, str]:
-    """The lower-cased scheme before the first colon, unless a slash or a leading `#` says that there is none."""
+    """The lower-cased scheme before the first colon, unless a slash or a leading `#` shows that there is none."""
     colon = text.find(":")
     if colon < 0 or text.startswith("#") or "/" in text[:colon]:
         return None, text
@@ -123,7 +122,7 @@ def _parse_jar(spec: str, rest: str, empty: Url) -> Url:
 
 
 def _parse_hierarchical(spec: str, rest: str, base: Url, *, inherit: bool) -> Url:
-    """Authority, path, query and ref of `rest`; what is missing comes from `base` (URLStreamHandler.parseURL)."""
+    """Authority, path, query and ref of `rest`; missing ones come from `base` (URLStreamHandler.parseURL)."""
     rest, sharp, fragment = rest.partition("#")
     ref = fragment if sharp else None
     if inherit and not rest:
@@ -164,7 +163,7 @@ def _joined(base: Url, text: str, *, has_authority: bool) -> str:
 def remove_dot_segments(path: str) -> str:
     """`path` without `.` and `..` as java.net.URL removes them from a joined path.
 
-    Quirks: a `..` that would climb above the root stays; in a longer run of those, every third takes one along.
+    Quirks: a `..` that would climb above the root stays; in a longer run every third also removes one before it.
     """
     if "/." not in path and not path.startswith("./"):
         return path
@@ -297,3 +296,44 @@ def reverse_host(host: str) -> str:
     """The labels in reverse order, empty ones dropped (TableUtil.reverseHost); its own inverse."""
     labels = [label for label in host.split(".") if label]
     return ".".join(reversed(labels)) if labels else host
+
+
+def is_ipv6(text: str) -> bool:
+    """An IPv6 address in text form, with an optional scope after `%`, as the JDK reads one.
+
+    A quirk of the JDK: a group may have any number of leading zeros.
+    """
+    address, percent, scope = text.partition("%")
+    if percent and not scope:
+        return False
+    head, dots, tail = address.partition("::")
+    if tail.startswith(":") or "::" in tail:
+        return False
+    before = _groups(head, last=not dots)
+    after = _groups(tail, last=True)
+    if before is None or after is None:
+        return False
+    return before + after < 8 if dots else before == 8
+
+
+def _groups(text: str, *, last: bool) -> int | None:
+    """How many 16-bit groups colon-separated `text` has (a trailing IPv4 address is two), None if malformed."""
+    if not text:
+        return 0
+    fields = text.split(":")
+    count = len(fields)
+    if last and "." in fields[-1]:
+        if not is_ipv4(fields.pop()):
+            return None
+        count += 1
+    return count if all(_is_group(field) for field in fields) else None
+
+
+def _is_group(field: str) -> bool:
+    return re.fullmatch(r"0*[0-9A-Fa-f]{1,4}", field) is not None
+
+
+def is_ipv4(text: str) -> bool:
+    """Four decimal numbers up to 255 in at most 15 characters (IPAddressUtil)."""
+    fields = text.split(".")
+    return len(text) <= 15 and len(fields) == 4 and all(re.fullmatch(r"[0-9]+", f) and int(f) < 256 for f in fields)

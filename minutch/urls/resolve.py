@@ -1,11 +1,11 @@
-"""A link's target made absolute: in Nutch's spelling (what its files hold), or by the WHATWG standard (browsers').
+"""Makes a link's target absolute: in Nutch's spelling (which its files hold), or by the WHATWG standard (browsers').
 
-`Resolver` keeps what one base page needs for all its links. Most links are one of five shapes whose answer is a
+`Resolver` is made once per page and resolves all its links. Most links are one of five shapes whose answer is a
 concatenation; they take well under a microsecond, in a kernel over the links of a page a few nanoseconds. The rest go
 through `parts.parse`, java.net.URL's rules; property tests hold the ways together. Nutch's spelling encodes and
 lower-cases nothing: normalizers do.
 
-Followed: URLUtil.resolveURL, with its repair of java.net.URL for targets that are a query only.
+Source: URLUtil.resolveURL, with its repair of java.net.URL for targets that are a query only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUTCHS_SCHEMES = ("http:", "https:", "ftp:", "file:")
 
 
 class Resolver:
-    """Resolves targets against one base URL; the constructor raises UrlError if the base is no URL."""
+    """Resolves targets against one base URL; the constructor raises UrlError if the base is not a URL."""
 
     def __init__(self, base: str) -> None:
         self._base = parse(base)
@@ -40,21 +40,21 @@ class Resolver:
         self._directory = self._directory_prefix()
 
     def _directory_prefix(self) -> str | None:
-        """What stands before a plain relative target; None where joining would have to remove dot segments."""
+        """The prefix of a plain relative target; None where joining would have to remove dot segments."""
         path = self._base.path[: self._base.path.rfind("/") + 1] or "/"
         plain = self._base.authority is not None and path[0] == "/" and "/." not in path
         return self._root + path if plain and self._base.protocol != "jar" else None
 
     @cached_property
     def _query(self) -> str | None:
-        """What stands before a target that is a query only."""
+        """The prefix of a target that is a query only."""
         try:
             return str(parse(self._base.path.rpartition("/")[2] + "?", self._base)).removesuffix("?")
         except UrlError:
             return None
 
     def based(self, href: str) -> Resolver:
-        """The resolver of a page with this base element: java.net.URL alone makes its URL, as in Nutch's HtmlParser."""
+        """The resolver of a page with this base element, whose URL is java.net.URL's, as in Nutch's HtmlParser."""
         return Resolver(str(parse(href, self._base)))
 
     def resolve(self, target: str) -> str:
@@ -106,7 +106,7 @@ class Resolver:
         return str(parse(target, self._base))
 
     def resolve_all(self, links: Sequence[Outlink]) -> Sequence[Outlink]:
-        """Links with absolute URLs, those left out that have none; a run (which kernels made) by a kernel."""
+        """The links with absolute URLs, without those that can't be resolved; an OutlinkRun goes through a kernel."""
         if isinstance(links, OutlinkRun):
             return self._resolve_run(links)
         return _resolve_each(self, links)
@@ -141,7 +141,7 @@ class Resolver:
             to += len(found)
 
     def _prefixes(self) -> tuple[Any, Any]:
-        """What may stand before a target, as `resolve_kernels` takes it; a query only is left to the full rules."""
+        """The prefixes of targets, as the kernel takes them; a query only is left to the full rules."""
         import numpy as np
 
         scheme, path = f"{self._base.protocol}:", self._base.path or None
@@ -159,12 +159,12 @@ def _text_before_path(url: Url) -> str:
 
 @lru_cache(maxsize=256)
 def resolver(base: str) -> Resolver:
-    """The Resolver of a base, kept for the next link of the same page."""
+    """The Resolver of a base, cached for the next link of the same page."""
     return Resolver(base)
 
 
 def resolve(base: str, target: str) -> str:
-    """`target` made absolute as Nutch spells it; UrlError if base or target is no URL."""
+    """`target` made absolute as Nutch spells it; UrlError if base or target is not a URL."""
     return resolver(base).resolve(target)
 
 
@@ -193,7 +193,7 @@ class WhatwgResolver:
             raise UrlError(f"can't resolve {target!r} against {self._base!r}: {exc}") from exc
 
     def resolve_all(self, links: Sequence[Outlink]) -> Sequence[Outlink]:
-        """Links with absolute URLs, those left out that have none, or a scheme that Nutch does not know."""
+        """The links with absolute URLs, without those that can't be resolved or have a scheme that Nutch lacks."""
         found = _resolve_each(self, links)
         return [link for link in found if link.to_url.startswith(_NUTCHS_SCHEMES)]
 

@@ -1,29 +1,23 @@
-"""What robots.txt allows (RFC 9309): rules for one crawler's names, asked URL by URL.
+"""What robots.txt allows (RFC 9309): the rules for one crawler, checked URL by URL.
 
 The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*` stands for
 anything, `$` at the end for the end. Rules and URLs are compared after the same percent-encoding. Matching looks up
 plain rules by length and takes wildcards apart at their stars, so it is linear in the path whatever a file says.
 
-`robots_parser` gives the function that makes rules of a fetched file: ours, or that of the package reppy (property
-http.robots.parser).
-
-Followed: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons 1.6, whose additions
-are kept: a rule on …/index.html is one on the folder's page too.
+Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons 1.6, whose additions
+are kept: a rule on …/index.html also applies to the folder's page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from minutch.conf import Configuration
-from minutch.errors import ConfigError, UrlError
+from minutch.errors import UrlError
 from minutch.urls.parts import parse
-from minutch.urls.percent import normalize_escapes
 from minutch.urls.robotsfile import Group, RobotsFile, read_robots
-from minutch.urls.uri import parse_uri
+from minutch.urls.uri import normalize_escapes, parse_uri
 
 _TOKEN = re.compile("[a-z_-]+")
 _PLAIN_URL = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(/[A-Za-z0-9/._~?=&;,:+!()'@-]*)?(?:#.*)?")
@@ -65,7 +59,7 @@ class _Wildcard:
 class RobotRules:
     """What holds for one crawler on one host.
 
-    `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be had, come back later;
+    `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be fetched, come back later;
     `content_signals`: uses and whether they are wanted, as Content-Signal lines say.
     """
 
@@ -100,7 +94,7 @@ class RobotRules:
             table[text] = allow or table.get(text, False)
 
     def is_allowed(self, url: str) -> bool:
-        """Whether the crawler may fetch `url`. A string that is no URL is judged as the host's root."""
+        """Whether the crawler may fetch `url`. A string that is not a URL is treated as the host's root."""
         if self.allow_all or self.allow_none:
             return self.allow_all
         return self.is_path_allowed(normal_path(url))
@@ -164,7 +158,7 @@ def parse_robots(content: bytes, content_type: str, agents: Collection[str], url
     """The rules of a file for a crawler that goes by these names (in lower case, without `*`).
 
     Groups that name one of them count together; without any, those for `*`. `url` is where the file was found, for
-    sitemaps that are given relative to it.
+    sitemaps given relative to it.
     """
     robots = read_robots(content, content_type)
     if robots is None:
@@ -205,7 +199,7 @@ def _is_named(name: str, agents: Collection[str]) -> bool:
 
 
 def _sitemaps(values: Iterable[str], base: str) -> Iterable[str]:
-    """Absolute URLs with a host; what is no URL is left out. A quirk: an empty value is the file's folder."""
+    """Absolute URLs with a host; other values are skipped. A quirk: an empty value is the file's folder."""
     for value in values:
         try:
             parse_uri(value)
@@ -214,43 +208,3 @@ def _sitemaps(values: Iterable[str], base: str) -> Iterable[str]:
             continue
         if url.host:
             yield str(url)
-
-
-class RobotsParser(Protocol):
-    """Makes rules of a file's bytes, its content type and the URL that it was found at."""
-
-    def __call__(self, content: bytes, content_type: str, url: str = "") -> RobotRules: ...
-
-
-def agent_names(conf: Configuration) -> list[str]:
-    """http.agent.name and http.robots.agents in lower case, without `*`; ConfigError if there is no name."""
-    name = (conf.get("http.agent.name") or "").strip()
-    if not name:
-        raise ConfigError("http.agent.name is not set: a crawler has to say who it is")
-    names = [name.lower(), *(other.lower() for other in conf.get_trimmed_strings("http.robots.agents"))]
-    return [name for name in dict.fromkeys(names) if name != "*"]
-
-
-def robots_parser(conf: Configuration) -> RobotsParser:
-    """The parser that http.robots.parser names (`minutch` or `reppy`), for the names that the configuration gives."""
-    names = agent_names(conf)
-    choice = conf.get("http.robots.parser", "minutch").strip().lower()
-    if choice not in _PARSERS:
-        raise ConfigError(f"http.robots.parser: expected one of {', '.join(_PARSERS)}, found {choice!r}")
-    return _PARSERS[choice](names)
-
-
-def _own_parser(names: list[str]) -> RobotsParser:
-    def parse_file(content: bytes, content_type: str, url: str = "") -> RobotRules:
-        return parse_robots(content, content_type, names, url)
-
-    return parse_file
-
-
-def _reppy_parser(names: list[str]) -> RobotsParser:
-    from minutch.urls.robotsreppy import reppy_parser
-
-    return reppy_parser(names)
-
-
-_PARSERS: dict[str, Callable[[list[str]], RobotsParser]] = {"minutch": _own_parser, "reppy": _reppy_parser}

@@ -6,10 +6,10 @@
 
 Keys are read without case and with the usual misspellings; a colon may be missing. Lines end at CR, LF, NEL, LS or PS.
 Bytes are UTF-8 unless a byte order mark says UTF-16; those after 500 KiB don't count, nor does the rest of a line that
-is longer than 16,663 characters. A page of HTML in place of the file is recognised; lines of one that says
-`User-agent:` are read without its tags.
+is longer than 16,663 characters. An HTML page in place of the file is recognized; if it
+contains `User-agent:`, its lines are read without tags.
 
-Followed: RFC 9309; SimpleRobotRulesParser of crawler-commons 1.6, which Nutch uses, where the RFC leaves room (typing
+Source: RFC 9309; SimpleRobotRulesParser of crawler-commons 1.6, which Nutch uses, where the RFC leaves room (typing
 errors, HTML, which Crawl-delay counts); google/robotstxt for the line length and a mutilated byte order mark.
 """
 
@@ -51,7 +51,7 @@ _MAX_INT = 0x7FFFFFFF
 
 @dataclass(slots=True)
 class Group:
-    """Agents (in lower case) and what holds for them; a delay in milliseconds knows how many agents stood before it."""
+    """Agents (in lower case) and what holds for them; a delay (ms) is kept with the number of agents before it."""
 
     agents: list[str] = field(default_factory=list)
     rules: list[tuple[str, bool]] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Group:
     closed: bool = False
 
     def delay_for(self, index: int) -> int | None:
-        """What the first Crawl-delay behind the agent at `index` says; None if that is nothing."""
+        """The first Crawl-delay after the agent at `index`, in milliseconds; None if there is none."""
         return next((delay for count, delay in self.delays if count > index), None)
 
 
@@ -73,7 +73,7 @@ class RobotsFile:
 
 
 def read_robots(content: bytes, content_type: str = "") -> RobotsFile | None:
-    """Read a file; None if it is an HTML page (or nothing at all), which says nothing to robots."""
+    """Read a file; None if it is empty or an HTML page without rules."""
     if not content:
         return None
     text = _decode(content)
@@ -117,7 +117,7 @@ def _read_line(robots: RobotsFile, line: str) -> None:
 
 
 def _add_agent(robots: RobotsFile, name: str) -> None:
-    """After a rule an agent begins a new group; other directives don't end one."""
+    """An agent after a rule begins a new group; other directives don't."""
     if not robots.groups or robots.groups[-1].closed:
         robots.groups.append(Group())
     if name:
@@ -152,7 +152,7 @@ def _milliseconds(text: str) -> int | None:
 
 
 def _add_signal(group: Group, value: str) -> None:
-    """`search=yes, ai-train=no`: the latest word on each use counts."""
+    """`search=yes, ai-train=no`: the last value for each use counts."""
     for part in value.split(","):
         name, equals, answer = part.partition("=")
         if equals:

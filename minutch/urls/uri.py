@@ -1,12 +1,12 @@
-"""java.net.URI's view of a URL: stricter than parts.py, and the one place that normalises paths.
+"""java.net.URI's view of a URL: stricter than parts.py, and the one place that normalizes paths; percent-encoding.
 
     uri           = scheme ":" ( hierarchical | opaque ) [ "#" fragment ]
     hierarchical  = [ "//" authority ] path [ "?" query ]
     opaque        = anything that does not start with a slash
     authority     = server-based: [ user-info "@" ] host [ ":" port ], else registry-based (no host)
 
-RFC 2396 with the JDK's additions: visible characters outside ASCII are legal, an authority may be empty. Nutch asks it
-in URLUtil.toASCII (quoting) and in urlnormalizer-basic (`normalize`). Followed: java.net.URI of JDK 17.
+RFC 2396 with the JDK's additions: visible characters outside ASCII are legal, an authority may be empty. Nutch uses
+it in URLUtil.toASCII (quoting) and in urlnormalizer-basic (`normalize`). Source: java.net.URI of JDK 17.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass, replace
 
 from minutch.errors import UrlError
-from minutch.urls.addresses import is_ipv6
+from minutch.urls.parts import is_ipv6
 
 _NOT_OTHER = "\x00-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _UNIT = f"%[0-9A-Fa-f]{{2}}|[^{_NOT_OTHER}]"
@@ -40,6 +40,11 @@ _DIGITS = re.compile(r"[0-9]*")
 _SLASHES = re.compile("/+")
 _MAX_PORT = 0x7FFFFFFF
 
+_ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
+_TO_ESCAPE = re.compile('%(?![0-9A-Fa-f]{2})|[\x00-\x20"<>\\[\\]^`{|}\x7f-\U0010ffff]')
+_NEVER_ESCAPED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_FORM = re.compile(r"\+|(?:%..?)+|%", re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class Uri:
@@ -58,7 +63,7 @@ class Uri:
     text: str | None = None
 
     def normalize(self) -> Uri:
-        """The same URI with dot segments and empty segments gone from its path."""
+        """The same URI without dot segments and empty segments in its path."""
         path = self.path if self.opaque is not None else normalize_path(self.path)
         return self if path == self.path else replace(self, path=path, text=None)
 
@@ -75,7 +80,7 @@ class Uri:
 
 
 def parse_uri(text: str) -> Uri:
-    """Take a URI apart; UrlError where java.net.URI throws URISyntaxException."""
+    """Split a URI into its parts; UrlError where java.net.URI throws URISyntaxException."""
     match = _URI.fullmatch(text)
     assert match is not None
     scheme, body, fragment = match.groups()
@@ -197,7 +202,7 @@ def quote(text: str, allowed: str) -> str:
 def build_uri(
     scheme: str, user_info: str | None, host: str, port: int, path: str, query: str | None, fragment: str | None
 ) -> str:
-    """The text of a URI made of unquoted parts (java.net.URI's seven-argument constructor); UrlError if it is none."""
+    """The text of a URI with these unquoted parts (java.net.URI's seven-argument constructor), or UrlError."""
     if path and path[0] != "/":
         raise UrlError(f"relative path {path!r} in an absolute URI")
     user = "" if user_info is None else quote(user_info, _USER_CHARS) + "@"
@@ -214,3 +219,43 @@ def build_uri(
     if parse_uri(text).host is None:
         raise UrlError(f"no server-based authority in URI {text!r}")
     return text
+
+
+def unescape_unreserved(text: str) -> str:
+    """Decode what never needs encoding, and write the hexadecimal digits of the rest in capitals."""
+    return _ESCAPED.sub(_unescape, text) if "%" in text else text
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = int(match[1], 16)
+    return chr(code) if code in _NEVER_ESCAPED else match[0].upper()
+
+
+def escape_unsafe(text: str) -> str:
+    """Encode control characters, blanks, quotes, brackets and the like, all beyond ASCII (as UTF-8), and a lone `%`."""
+    return _TO_ESCAPE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    encoded = match[0].encode("utf-8", "replace")
+    return "?" if encoded == b"?" else "".join(f"%{byte:02X}" for byte in encoded)
+
+
+def normalize_escapes(file: str) -> str:
+    """Path and query with exactly those characters encoded that have to be (BasicURLNormalizer)."""
+    return escape_unsafe(unescape_unreserved(file))
+
+
+def form_decode(text: str) -> str:
+    """java.net.URLDecoder.decode with UTF-8: `+` is a blank; UrlError for an incomplete or broken escape."""
+    return _FORM.sub(_form_part, text)
+
+
+def _form_part(match: re.Match[str]) -> str:
+    part = match[0]
+    if part == "+":
+        return " "
+    pairs = [part[at + 1 : at + 3] for at in range(0, len(part), 3)]
+    if any(re.fullmatch(r"[0-9A-Fa-f]{2}|\+[0-9A-Fa-f]", pair) is None for pair in pairs):
+        raise UrlError(f"broken percent-encoding in {match.string!r}")
+    return bytes(int(pair, 16) for pair in pairs).decode("utf-8", "replace")

@@ -1,6 +1,6 @@
-"""Index fields from what a feed said of an entry: author, tag, feed, publishedDate, updatedDate.
+"""Index fields from a feed's data on an entry: author, tag, feed, publishedDate, updatedDate.
 
-Matched: org.apache.nutch.indexer.feed.FeedIndexingFilter.
+Source: org.apache.nutch.indexer.feed.FeedIndexingFilter.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An entry's text is parsed by the parser for its type, links included; author, tag, published, updated and feed go into
 its metadata. The feed itself has its description for text and no links. Unlike in Nutch, the content metadata of the
-feed and of the other entries stay as they are. Matched: org.apache.nutch.parse.feed.FeedParser.
+feed and of the other entries stay as they are. Source: org.apache.nutch.parse.feed.FeedParser.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """headings: the texts of HTML elements as parse metadata under the element's name.
 
 `headings` lists the elements (h1,h2); the first of each counts, all with `headings.multivalued`.
-Matched: org.apache.nutch.parse.headings.HeadingsParseFilter.
+Source: org.apache.nutch.parse.headings.HeadingsParseFilter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Index field `lang`; lang.index.languages names the only languages that are to be indexed.
 
-Matched: org.apache.nutch.analysis.lang.LanguageIndexingFilter.
+Source: org.apache.nutch.analysis.lang.LanguageIndexingFilter.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """language-identifier: the language of an HTML page, as ISO 639-1 code in the parse metadata under `language`.
 
-lang.extraction.policy names the ways to it and their order:
+lang.extraction.policy lists how the language is found, in order:
 
     detect      what the page says: metadata of other filters (dc.language, content-language, lang), the first lang
                 attribute, meta dc.language, meta http-equiv content-language, at last the Content-Language header
     identify    what the first lang.analyze.max.length characters of title and text look like (py3langid, 97 languages);
                 with lang.identification.only.certain only a sure guess counts
 
-Matched: org.apache.nutch.analysis.lang.HTMLLanguageParser, which identifies by another library.
+Source: org.apache.nutch.analysis.lang.HTMLLanguageParser, which identifies by another library.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _nodes(document: LexborHTMLParser, query: str) -> list[LexborNode]:
 
 
 def primary_language(value: str) -> str | None:
-    """The first ISO 639-1 code that a value names: `de-AT, en` is de, `deu` too; None if it names none."""
+    """The first language that a value names, as ISO 639-1 code: `de-AT, en` is de, `deu` too; None if there is none."""
     for part in _SEPARATORS.split(value):
         code = CODES.get(re.split("[-_]", part)[0].lower())
         if code is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minutch.errors import UrlError
-from minutch.urls.columns import host_column, map_distinct
+from minutch.plugin.columns import host_column, keep, map_distinct
 from minutch.urls.domains import domain_of, suffix_of
 from minutch.urls.parts import parse
 from minutch.urls.rulefiles import rule_lines
@@ -24,21 +24,19 @@ class HostList:
         return bool(self.names)
 
     def has(self, url: str) -> bool | None:
-        """Whether the list has the URL's suffix, domain or host; None if it is no URL."""
+        """Whether the list has the URL's suffix, domain or host; None if it is not a URL."""
         try:
             return self.has_host(parse(url).host)
         except UrlError:
             return None
 
     def has_host(self, host: str) -> bool:
-        """The same for a host as it stands in the URL (a suffix in capitals is none)."""
+        """The same for a host as written in the URL (suffixes are case-sensitive)."""
         names = self.names
         return host.lower() in names or domain_of(host) in names or suffix_of(host) in names
 
     def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
-        """The URLs that are on the list (or those that are not); null for the others and for what is no URL."""
-        import polars as pl
-
-        hosts = host_column(urls, lower=False)
+        """The URLs that are on the list (or those that are not); null for the others and for malformed ones."""
+        hosts = host_column(urls)
         chosen = map_distinct(hosts, lambda host: "" if self.has_host(host) is listed else None)
-        return pl.select(pl.when(chosen.is_not_null()).then(urls)).to_series().alias(urls.name)
+        return keep(urls, chosen.is_not_null())

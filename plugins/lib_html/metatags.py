@@ -1,7 +1,7 @@
 """What the meta and base elements of a head say: robots, refresh, base, and everything by name.
 
-Matches org.apache.nutch.parse.html.HTMLMetaProcessor, quirks included: directives are found anywhere in the value
-(`noindexed` counts), a refresh's URL keeps its quotes, and a time that is no whole number makes the refresh void.
+Source: org.apache.nutch.parse.html.HTMLMetaProcessor, quirks included: directives are found anywhere in the value
+(`noindexed` counts), a refresh's URL keeps its quotes, and a refresh whose time is not a whole number is ignored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _named(tags: HTMLMetaTags, name: str, content: str) -> None:
 
 
 def apply_robots_header(tags: HTMLMetaTags, value: str, agent: str) -> None:
-    """Follow an X-Robots-Tag header (Nutch does not); one that begins with another agent's name is not ours."""
+    """Follow an X-Robots-Tag header (Nutch does not); one that begins with another agent's name is ignored."""
     match = _AGENT.match(value)
     if match and match[1].lower() not in _WITH_VALUE:
         if match[1].lower() != agent:

@@ -1,6 +1,6 @@
 """From the content of an HTML page to its parse: charset, tree, meta tags, text, links, parse filters.
 
-Used by parse-html, and by parse-tika for HTML that no other parser takes. Matched: HtmlParser.getParse.
+Used by parse-html, and by parse-tika for HTML that no other parser takes. Source: HtmlParser.getParse.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class HtmlPages:
         return HtmlParseFilters(self._conf)
 
     def warm(self) -> None:
-        """Get ready for many pages."""
+        """Load the kernel."""
         self._extractor.warm()
 
     def parse(self, content: Content) -> ParseResult:
@@ -91,9 +91,9 @@ class HtmlPages:
         return result
 
     def _outlinks(self, page: Page, base: str) -> Sequence[Outlink]:
-        """The links of a page made absolute; what is no URL (or has a scheme Nutch does not know) is left out.
+        """The links of a page with absolute URLs, without those that can't be resolved.
 
-        A base element that is no URL counts for nothing.
+        A base element that is not a URL is ignored.
         """
         resolver = self._resolver(base)
         if page.base is not None:

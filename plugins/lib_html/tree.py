@@ -1,6 +1,6 @@
-"""Trees of pages, as browsers build them; but what iframe and template hold is markup like any other.
+"""Trees of pages, as browsers build them, except that the content of iframe and template is markup like any other.
 
-That is how Nutch's parser takes it. A page that has one of them is rewritten, with names that mean nothing to HTML.
+Nutch's parser does the same. In such a page these elements get names that mean nothing to HTML.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, Selectola
 from minutch.errors import ParseError
 
 RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
-"""Element with links → the name it goes by in a page that has been rewritten, if it has content."""
+"""Element with links → its name in a rewritten page, if it has content."""
 
 _TEMPLATE: Final = re.compile(rb"(</?)template\b", re.IGNORECASE)
 _FILLED_IFRAME: Final = re.compile(
@@ -29,7 +29,7 @@ def build_tree(data: bytes) -> LexborHTMLParser:
 
 
 def plain_tree(data: bytes) -> LexborHTMLParser:
-    """The tree of a page as it stands. Raises ParseError where there is not the memory for it."""
+    """The tree of a page as it stands. Raises ParseError where memory is short."""
     try:
         return LexborHTMLParser(data, options=LexborDocumentOptions.WO_EVENTS)
     except SelectolaxError as error:

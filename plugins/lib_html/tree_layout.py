@@ -1,8 +1,8 @@
-"""Whether Lexbor's trees lie in memory as kernel `html` takes them to.
+"""Whether Lexbor's trees are laid out in memory as the kernel `html` expects.
 
 A small page is read twice: by selectolax, and by the kernel's offsets through /proc/self/mem, which answers a wrong
-address with an error where a kernel would end the process. Only if both say the same of every node, text and
-attribute is the kernel used; so a version of selectolax with another layout costs speed and nothing else.
+address with an error where a kernel would crash the process. The kernel is used only if both agree on every node, text
+and attribute; so a version of selectolax with another layout costs speed and nothing else.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ _MARKUP: Final = (
     "<svg><a xlink:href=x href=y>z</a><![CDATA[data]]></svg><a-name-of-its-own-that-is-long>end</a-name-of-its-own>"
 )
 _MOST_ATTRIBUTES: Final = 8
-_OWN_NUMBERS: Final = 1 << 12
-"""Names that Lexbor does not know have an address in the place of a number."""
 
 
 @cache
 def attribute_numbers() -> dict[str, int] | None:
-    """Lexbor's numbers of the kernel's attributes, where it has one; None if trees are not what the kernel expects."""
+    """Lexbor's numbers of the kernel's attributes, where it has one; None if trees are laid out otherwise."""
     try:
         memory = os.open("/proc/self/mem", os.O_RDONLY)
     except OSError as error:
@@ -90,7 +88,7 @@ class _Check:
         if node.is_text_node:
             _same("text", self._string(address + kernels.TEXT_STRING), node.text_content)
         elif node.is_element_node:
-            if node.tag_id >= _OWN_NUMBERS:
+            if node.tag_id >= kernels.NUMBERED_NAMES:
                 _same("name", self._name(node.tag_id), node.tag if len(node.tag or "") <= kernels.SHORT_NAME else None)
             known = {number: name for name, number in attributes.items()}
             for (name, value), (expected, text) in zip(self._attributes(address), node.attributes.items(), strict=True):
@@ -108,7 +106,8 @@ class _Check:
                 return
             number = self._word(attribute + kernels.ATTRIBUTE_QUALIFIED) or self._word(attribute + kernels.LOCAL_NAME)
             value = self._word(attribute + kernels.ATTRIBUTE_VALUE)
-            yield number if number < _OWN_NUMBERS else self._name(number), self._string(value) if value else ""
+            name = number if number < kernels.NUMBERED_NAMES else self._name(number)
+            yield name, self._string(value) if value else ""
             attribute = self._word(attribute + kernels.ATTRIBUTE_NEXT)
 
     def _name(self, entry: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Between the kernel `html` and a `Page`: rules as tables, room, and strings of what it found."""
+"""The kernel `html` called for a page: the elements as tables, its buffers, and the strings that it found."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.kernels import html as kernels
 from minutch.records.outlinkrun import OutlinkRun
 
-from .extract import Rules
+from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements
 from .tree_layout import attribute_numbers
-from .walk import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Page, first_base
+from .walk import Page, first_base
 
 _ROOM: Final = 1 << 18
 """Bytes for a page's text, at first."""
@@ -22,28 +22,30 @@ _MOST_KEPT: Final = 1 << 24
 """Bytes beyond which room is not kept for the next page."""
 _BYTES_PER_LINK: Final = 64
 _BYTES_PER_HEAD: Final = 1024
-_NUMBERS: Final = 256
-"""More than Lexbor has numbers for, of elements and of attributes."""
 
 _Tables: TypeAlias = tuple[Any, ...]
 
 
-def tree_reader(rules: Rules) -> TreeReader | None:
-    """A reader by these rules; None if it has to be done in Python."""
+def tree_reader(elements: Elements) -> TreeReader | None:
+    """A reader for these elements; None where pages have to be walked in Python.
+
+    That is where Lexbor's trees are laid out in another way, for a line separator with a long name, and where links
+    get metadata.
+    """
     numbers = attribute_numbers()
-    fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in rules.separators)
-    if numbers is None or not fits:
+    fits = all(len(name.encode()) <= kernels.SHORT_NAME for name in elements.separators)
+    if numbers is None or not fits or elements.element_key:
         return None
-    reader = TreeReader(rules, numbers)
+    reader = TreeReader(elements, numbers)
     reader.read(LexborHTMLParser(""))  # loads the kernel
     return reader
 
 
 class TreeReader:
-    """Reads pages by the kernel, which leaves other threads to run: those with pages of their own have to wait."""
+    """Reads pages by the kernel. It runs without Python's lock, but has one set of buffers: one page at a time."""
 
-    def __init__(self, rules: Rules, numbers: Mapping[str, int]) -> None:
-        self._elements = _element_tables(rules)
+    def __init__(self, elements: Elements, numbers: Mapping[str, int]) -> None:
+        self._elements = _element_tables(elements)
         self._attributes = _attribute_tables(numbers)
         self._lock = Lock()
         self._found = np.zeros(kernels.SIDE_SIZE + 1, np.int64)
@@ -63,7 +65,7 @@ class TreeReader:
         return bool(kernels.is_utf8(np.frombuffer(data, np.uint8)))
 
     def read(self, document: LexborHTMLParser, *, marked: bool = False, rewritten: bool = False) -> Page | None:
-        """What the tree of a page in UTF-8 holds; None if it takes Python, or the page is to be rewritten first."""
+        """The content of a page's tree; None if that takes Python, or if the page has to be rewritten first."""
         root = document.root
         if root is None:
             return Page()
@@ -80,7 +82,7 @@ class TreeReader:
         return page
 
     def _page(self) -> Page:
-        """The page, from what the kernel left."""
+        """The page, from the kernel's buffers."""
         text_size, run_size, links, heads, title, title_end, side_size = self._found.tolist()
         text, side, run, _, rows = self._room
         page = Page(
@@ -97,27 +99,27 @@ class TreeReader:
         return page
 
 
-def _element_tables(rules: Rules) -> _Tables:
+def _element_tables(elements: Elements) -> _Tables:
     """The kernel's `kinds`, `targets`, `tags` and `tag_sizes`."""
-    flags = _flags(rules)
+    flags = _flags(elements)
     document = LexborHTMLParser("")
     numbers = {name: document.create_node(name).tag_id for name in flags}
-    unknown = [name for name, number in numbers.items() if number >= _NUMBERS]
-    numbers |= {name: _NUMBERS + index for index, name in enumerate(unknown)}
-    kinds, targets = np.zeros(_NUMBERS + len(unknown), np.int64), np.zeros(_NUMBERS + len(unknown), np.int64)
+    unknown = [name for name, number in numbers.items() if number >= kernels.NUMBERED_NAMES]
+    numbers |= {name: kernels.NUMBERED_NAMES + index for index, name in enumerate(unknown)}
+    kinds, targets = np.zeros((2, kernels.NUMBERED_NAMES + len(unknown)), np.int64)
     for name, number in numbers.items():
         kinds[number] = flags[name]
-        if name in rules.link_attributes:
-            targets[number] = kernels.ATTRIBUTES.index(rules.link_attributes[name])
+        if name in elements.link_attributes:
+            targets[number] = kernels.ATTRIBUTES.index(elements.link_attributes[name])
     return kinds, targets, *_names(unknown)
 
 
-def _flags(rules: Rules) -> dict[str, int]:
+def _flags(elements: Elements) -> dict[str, int]:
     """Element → what is special about it."""
     flags: dict[str, int] = {}
     for flag, names in (
-        (kernels.LINK, rules.link_attributes),
-        (kernels.SEPARATOR, rules.separators),
+        (kernels.LINK, elements.link_attributes),
+        (kernels.SEPARATOR, elements.separators),
         (kernels.SILENT, SILENT),
         (kernels.NEEDS_CONTENT, NEEDS_CONTENT),
         (kernels.BODY, ("body",)),
@@ -135,7 +137,7 @@ def _flags(rules: Rules) -> dict[str, int]:
 
 def _attribute_tables(numbers: Mapping[str, int]) -> _Tables:
     """The kernel's `slots`, `names`, `name_sizes` and `values`."""
-    slots = np.full(_NUMBERS, -1, np.int64)
+    slots = np.full(kernels.NUMBERED_NAMES, -1, np.int64)
     for name, number in numbers.items():
         slots[number] = kernels.ATTRIBUTES.index(name)
     return slots, *_names(kernels.ATTRIBUTES), np.zeros((len(kernels.ATTRIBUTES), 2), np.int64)

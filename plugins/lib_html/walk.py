@@ -1,39 +1,36 @@
-"""The walk over a page's tree in Python: what the kernel `html` has to give as well, and the way for a few pages."""
+"""The walk over a page's tree in Python: the yardstick of the kernel `html`, and its substitute.
+
+A page is walked here where the kernel can't be used or leaves the decision to Python's Unicode (see `extract`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.formats.writables import MapWritable, Text
 from minutch.records.links import Outlink
 
+from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements
 from .tree import RENAMED
-
-if TYPE_CHECKING:
-    from .extract import Rules
 
 BLANKS: Final = " \t\n\x0b\f\r"
 TRIMMED: Final = "".join(map(chr, range(0x21)))
 """What java.lang.String.trim takes off."""
 BYTE_ORDER_MARK: Final = "\ufeff"
-HEAD_ATTRIBUTES: Final = ("name", "content", "http-equiv", "href")
-"""What is read of meta and base elements."""
 
 _MARK: Final = "\0"
-"""A line end; between texts that are counted. No tree has this character: Lexbor drops it or puts U+FFFD."""
+"""A line end, or a separator by which texts are counted. No tree has this character: Lexbor drops or replaces it."""
 _MARK_BYTES: Final = _MARK.encode()
 _MARK_WORD: Final = b" " + _MARK_BYTES + b" "
 _BLANK_TEXT: Final = _MARK + " "
 """In the place of a text node that is nothing but blanks: a line end, too."""
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
-NEEDS_CONTENT: Final = frozenset(("a", "form"))
-SILENT: Final = frozenset(("script", "style"))
 
 
 @dataclass(slots=True)
@@ -55,8 +52,8 @@ class Page:
 class Walk:
     """One walk over one tree."""
 
-    def __init__(self, rules: Rules) -> None:
-        self.rules = rules
+    def __init__(self, elements: Elements) -> None:
+        self.elements = elements
         self.pieces: list[str] = []
         self.found: list[tuple[LexborNode, str, int]] = []
         """Link elements with the number of pieces before them."""
@@ -65,7 +62,7 @@ class Walk:
         self.in_head = True
 
     def page(self, document: LexborHTMLParser, *, marked: bool = False) -> Page:
-        """What the tree holds; before that, a byte order mark."""
+        """The content of the tree, after a byte order mark if the page was `marked`."""
         if marked:
             self.pieces.append(BYTE_ORDER_MARK)
         if document.root is not None:
@@ -79,11 +76,12 @@ class Walk:
 
     def _run(self, root: LexborNode) -> None:
         """Collect pieces of text, link elements, and what stands in the head."""
-        interesting, separators, attributes = self.rules.interesting, self.rules.separators, self.rules.link_attributes
+        elements = self.elements
+        interesting, separators, attributes = elements.interesting, elements.separators, elements.link_attributes
         add, found = self.pieces.append, self.found
         after_block: set[int] = set()
         silent: set[int] = set()
-        broken = not self.pieces  # no line end at the start, nor one after the other
+        broken = not self.pieces  # no line end at the start, and never two in a row
         for node in root.traverse(include_text=True):
             if after_block and not broken and node.mem_id in after_block:
                 add(_MARK)
@@ -93,7 +91,7 @@ class Walk:
                 text = node.text_content or ""
                 if silent and node.mem_id in silent:
                     add("")
-                elif not text.isspace() or text.strip(BLANKS):  # isspace is the quicker one, but takes no-break spaces
+                elif not text.isspace() or text.strip(BLANKS):  # isspace is faster, but matches no-break spaces too
                     add(text)
                     broken = False
                 else:
@@ -125,7 +123,7 @@ class Walk:
             self.title = node
 
     def _links(self) -> Iterator[Outlink]:
-        attributes = self.rules.link_attributes
+        attributes = self.elements.link_attributes
         for node, tag, start in self.found:
             values = node.attributes
             name = attributes[tag]
@@ -145,9 +143,9 @@ class Walk:
             yield Outlink(values[name] or "", anchor, self._metadata(tag))
 
     def _metadata(self, tag: str) -> MapWritable | None:
-        """The name of a link's element, where it is wanted."""
-        key = self.rules.element_key
-        return MapWritable([(Text(key), Text(_ORIGINAL.get(tag, tag)))]) if key else None
+        """The name of a link's element, if it is wanted."""
+        key = self.elements.element_key
+        return MapWritable({Text(key): Text(_ORIGINAL.get(tag, tag))}) if key else None
 
     def _anchor(self, node: LexborNode, child: LexborNode, start: int) -> str:
         """The text inside a link element, whose first child is `child`; else what its images say."""

@@ -34,7 +34,8 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
-from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules, RobotsParser, robots_parser
+from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules
+from minutch.urls.robotsagent import RobotsParser, robots_parser
 
 from .failures import java_text
 from .robotsdisk import RobotsDisk, StoredRobots

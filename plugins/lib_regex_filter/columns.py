@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
-from minutch.urls.columns import domain_column, host_column
-from minutch.urls.javaregex.engine import LINE_ENDS
+from minutch.plugin.columns import domain_column, host_column
+from minutch.urls.javaregex import LINE_ENDS
 
-from .rules import Rule, RuleFilter
+if TYPE_CHECKING:
+    from .rules import Rule, RuleFilter
 
 _ODD = f"{LINE_ENDS[:-1]}\U00010000-\U0010ffff]"
 _ODD_ASCII = "[\n\r]"
-"""Where engines differ: line ends, and characters that are two in Java."""
+"""Characters on which the engines disagree: line ends, and those that are two in Java."""
 
 
 def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
-    """Whether each URL passes; null for null. Odd URLs are asked one by one."""
+    """Whether each URL passes; null for null. URLs with odd characters go through the row method."""
     plain = (~_is_odd(urls)).fill_null(False)
     if plain.all():
         return _Column(rules, urls).decide()
@@ -35,14 +38,14 @@ def _is_odd(urls: pl.Series) -> pl.Series:
 
 
 class _Column:
-    """Rules applied one after the other to those URLs that are still open."""
+    """Applies rules one after the other to the URLs that are still undecided."""
 
     def __init__(self, rules: RuleFilter, urls: pl.Series) -> None:
         self.rules = rules
         self.urls = urls
         self.nothing = pl.repeat(False, len(urls), eager=True)
         self.open = ~self.nothing
-        self.hosts = host_column(urls) if rules.has_places else None
+        self.hosts = host_column(urls).str.to_lowercase() if rules.has_places else None
         self.domains = None if self.hosts is None else domain_column(self.hosts)
 
     def decide(self) -> pl.Series:
@@ -60,7 +63,7 @@ class _Column:
         return ((self.hosts == rule.place) | (self.domains == rule.place)).fill_null(False)
 
     def _matched(self, rule: Rule, due: pl.Series) -> pl.Series:
-        """Which of the due URLs match; where the column can't be decided at once, each that may match is asked."""
+        """Which of the due URLs match; where Polars can't decide, each URL that may match is searched by itself."""
         matcher = rule.matcher
         decided = matcher.search_column(self.urls)
         if decided is not None:
@@ -84,7 +87,7 @@ class _Column:
         return self.nothing.clone().scatter(where, True) if len(where) else self.nothing
 
     def _asked(self, rule: Rule, url: str) -> bool | None:
-        """Whether one URL matches; None if that took too long."""
+        """Whether the rule matches a URL; None if that took too long."""
         try:
             return rule.matcher.search(url)
         except TimeoutError:

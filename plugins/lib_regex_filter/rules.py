@@ -1,4 +1,4 @@
-"""Filters by a list of patterns, the first that matches decides; the format of regex-urlfilter.txt.
+"""Filters by a list of patterns, the first match decides; the format of regex-urlfilter.txt.
 
     file     = *( rule | block | end | comment )
     rule     = ( "+" | "-" ) pattern      accept, reject
@@ -6,8 +6,8 @@
     end      = "<" anything               … up to here
     comment  = "" | ( "#" | " " ) anything
 
-No match at all rejects. Followed: RegexURLFilterBase of Nutch's lib-regex-filter. Unlike it, a pattern that takes too
-long on a URL rejects that URL, with a warning for the first and a count (`timeouts`).
+A URL that nothing matches is rejected. Unlike in Nutch, a pattern that takes too long on a URL rejects that URL, with a
+warning for the first and a count (`timeouts`). Source: RegexURLFilterBase of Nutch's lib-regex-filter.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.plugin.columns import keep
 from minutch.plugin.points import ExtensionBase
 from minutch.urls.domains import domain_of
 from minutch.urls.parts import host_of
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class Matcher(Protocol):
-    """One pattern; see `minutch.urls.javaregex.engine.JavaRegex`."""
+    """One pattern; see `minutch.urls.javaregex.JavaRegex`."""
 
     @property
     def pattern(self) -> str: ...
@@ -58,7 +59,7 @@ class Rule:
 
 
 class RuleFilter(ExtensionBase):
-    """Base of the filters; a subclass says where the rules are and what a pattern is."""
+    """Base of the filters; a subclass supplies the rules and compiles their patterns."""
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
@@ -72,10 +73,10 @@ class RuleFilter(ExtensionBase):
 
     @abstractmethod
     def compile(self, pattern: str) -> Matcher:
-        """A pattern of the filter's syntax; ConfigError if it is none."""
+        """Compile a pattern of the filter's syntax; ConfigError if it is malformed."""
 
     def read_rules(self, text: str) -> list[Rule]:
-        """The rules of a file's text; ConfigError names the line that is none."""
+        """The rules of a file's text; ConfigError names the line that is not a rule."""
         rules: list[Rule] = []
         place: str | None = None
         for number, line in enumerate(rule_lines(text), 1):
@@ -120,9 +121,7 @@ class RuleFilter(ExtensionBase):
         report("%s: rule %s took too long, rejected: %s", type(self).__name__, rule.matcher.pattern, url)
 
     def filter_strings(self, urls: pl.Series) -> pl.Series:
-        """A column of URLs with null for those that don't pass."""
-        import polars as pl
-
+        """The column with null for URLs that don't pass."""
         from .columns import accepted
 
-        return pl.select(pl.when(accepted(self, urls)).then(urls)).to_series().alias(urls.name)
+        return keep(urls, accepted(self, urls))

@@ -5,7 +5,7 @@
     Atom    feed: title, link, subtitle; entry: title, link rel=alternate, summary, content, author/name,
             category/@term, published, updated
 
-Elements are told by their local names, as feeds in the wild want it.
+Elements are recognized by their local names, since feeds in the wild use any namespace.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _atom_entry(entry: etree._Element) -> Entry:
 
 
 def _markup(body: etree._Element | None) -> str:
-    """What stands inside an element, as markup."""
+    """The content of an element, as markup."""
     if body is None:
         return ""
     inner = (str(etree.tostring(part, encoding="unicode", method="html")) for part in body)

@@ -1,4 +1,4 @@
-"""XML from the web, read safely: no network, no entities but XML's own; what is broken is read as far as it goes."""
+"""XML from the web, read safely: no network, no entities but XML's own; broken XML is read as far as possible."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parse_xml(data: bytes, charset: str | None = None) -> etree._Element:
 
 
 def local_name(element: etree._Element) -> str:
-    """The element's name without its namespace; empty for what is not an element."""
+    """The element's name without its namespace; empty for a comment or an instruction."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 

@@ -1,7 +1,7 @@
 """microformats-reltag: `<a rel="tag" href="http://…/crawling">` tags a page with `crawling`.
 
 The parse filter puts the tags, sorted, under `Rel-Tag` into the parse metadata; the indexing filter makes fields `tag`
-of them. Only absolute URLs count. Matched: org.apache.nutch.microformats.reltag.{RelTagParser,RelTagIndexingFilter}.
+of them. Only absolute URLs count. Source: org.apache.nutch.microformats.reltag.{RelTagParser,RelTagIndexingFilter}.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""parse-ext: content goes through a command of the user's; what it writes is the text, URLs in it are the links.
+"""parse-ext: parses content by a command of the user's; its output is the text, and the URLs in it are the links.
 
 Parameters in plugin.xml, for each type: `command`, `timeout` (s, 30), `encoding` of the output (UTF-8). No shell is
-involved. Matched: org.apache.nutch.parse.ext.ExtParser.
+involved. Source: org.apache.nutch.parse.ext.ExtParser.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ExtParser(Parser):
 
 
 def _words(command: str) -> list[str]:
-    """The command taken apart; a program in the plugin's folder by its full path."""
+    """The command's words; a program in the plugin's folder by its full path."""
     words = shlex.split(command)
     if words and "/" in words[0]:
         own = Path(__file__).parent / words[0]

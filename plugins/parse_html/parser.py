@@ -1,6 +1,6 @@
 """parse-html: pages as browsers read them (selectolax, Lexbor), stored as Nutch stores them.
 
-Matched: org.apache.nutch.parse.html.HtmlParser. noindex leaves text and title empty, nofollow the links; a meta
+Source: org.apache.nutch.parse.html.HtmlParser. noindex leaves text and title empty, nofollow the links; a meta
 refresh makes the status a redirect; noarchive (or Pragma: no-cache) sets caching.forbidden for the index.
 """
 
@@ -23,9 +23,9 @@ class HtmlParser(Parser):
         self._pages = HtmlPages(conf)
 
     def warm(self) -> None:
-        """Get ready for many pages."""
+        """Load the kernel."""
         self._pages.warm()
 
     def get_parse(self, content: Content) -> ParseResult:
-        """One document under the content's URL; a base URL that is none is a failure."""
+        """One document under the content's URL; a malformed base URL is a failure."""
         return self._pages.parse(content)

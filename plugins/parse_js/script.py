@@ -1,7 +1,7 @@
-"""parse-js: what looks like a URL between quotes in JavaScript is taken for a link, without an anchor.
+"""parse-js: quoted strings in JavaScript that look like URLs are links, without an anchor.
 
 A string counts if it has no blanks and, not at its ends, a slash or a dot. In HTML pages scripts, event attributes and
-`javascript:` links are searched, and what is found stands before the page's other links. Matched:
+`javascript:` links are searched, and what is found stands before the page's other links. Source:
 org.apache.nutch.parse.js.JSParseFilter.
 """
 

@@ -1,7 +1,7 @@
 """parse-metatags: meta tags of HTML pages as parse metadata, `metatag.NAME`, where index-metadata finds them.
 
 `metatags.names` lists the names (of name= and http-equiv= alike), `*` or nothing means all.
-Matched: org.apache.nutch.parse.metatags.MetaTagsParser.
+Source: org.apache.nutch.parse.metatags.MetaTagsParser.
 """
 
 from __future__ import annotations

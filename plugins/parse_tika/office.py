@@ -28,7 +28,7 @@ from minutch.errors import ParseError
 from ..lib_xml.reading import child, children, local_name, parse_xml, text_of
 
 MOST_BYTES = 64 << 20
-"""Unpacked bytes that are looked at."""
+"""Unpacked bytes that are read at most."""
 
 OfficeDocument = tuple[str, str, list[tuple[str, str]]]
 """Text, title, links with their anchors."""
@@ -68,7 +68,7 @@ class Package:
         return sorted(found, key=lambda name: int(match[0]) if (match := _NUMBER.search(name)) else 0)
 
     def targets(self, name: str) -> dict[str, str]:
-        """Where the relationships of a member lead to, by id, if that is outside."""
+        """The targets of a member's relationships that lead outside, by id."""
         folder, file = posixpath.split(name)
         root = self.root(f"{folder}/_rels/{file}.rels")
         if root is None:
@@ -78,7 +78,7 @@ class Package:
 
 
 def read_office(data: bytes) -> OfficeDocument:
-    """The document in an archive. Raises ParseError if there is none that is known, or if it can't be read."""
+    """The document in an archive. Raises ParseError if it is of no known kind, or if it can't be read."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             package = Package(archive)
@@ -190,7 +190,7 @@ def _mixed(element: etree._Element) -> Iterator[str]:
 
 
 def _href(element: etree._Element) -> str:
-    """Where an element leads to, if that is outside of the document."""
+    """The target of an element's link, if it is outside of the document."""
     targets = (str(value) for name, value in element.attrib.items() if str(name).rpartition("}")[2] == "href")
     return next((target for target in targets if _OUTSIDE.match(target)), "")
 
@@ -228,4 +228,4 @@ _READERS: dict[str, Callable[[Package], OfficeDocument]] = {
     "META-INF/container.xml": _book,
     "content.xml": _open_document,
 }
-"""Member that tells the kind -> reader."""
+"""Member that shows the kind of document → its reader."""

@@ -1,4 +1,4 @@
-"""parse-tika: the parser for everything that no other takes, under the id that Nutch's configurations name.
+"""parse-tika: the parser for every type that no other parser handles, under the id that Nutch's configurations name.
 
     HTML, XHTML                  as parse-html
     RSS, Atom                    title; descriptions and titles for text; the entries' links
@@ -9,7 +9,7 @@
     text/*, JSON, scripts        the text, blanks folded
 
 A document without links of its own has those that stand in its text. For other types the status is a failure that
-says so, as Nutch's for a type that its Tika has no parser for. Matched: org.apache.nutch.parse.tika.TikaParser.
+says so, as Nutch's for a type that its Tika has no parser for. Source: org.apache.nutch.parse.tika.TikaParser.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OFFICE = (
     "application/x-tika-ooxml",
     "application/epub+zip",
 )
-"""Beginnings of the types of zips of XML."""
+"""Prefixes of the media types of zipped XML."""
 _TEXT = frozenset(
     (
         "application/json",
@@ -67,7 +67,7 @@ _TEXT = frozenset(
 
 @dataclass(slots=True)
 class Document:
-    """What a reader found: text, title, links as they stand there with their anchors, metadata."""
+    """What a reader found: text, title, links as written with their anchors, metadata."""
 
     text: str
     title: str = ""
@@ -84,7 +84,7 @@ class TikaParser(Parser):
         self._charsets = CharsetDetector(conf)
 
     def warm(self) -> None:
-        """Get ready for many pages."""
+        """Load the kernel."""
         self._pages.warm()
 
     def get_parse(self, content: Content) -> ParseResult:

@@ -1,8 +1,8 @@
 """parse-zip: the members of an archive, each parsed by the parser for its type; their texts and links together.
 
 The type is that of name and content. The text has each member's name before its text. Members without a suffix, and
-those that no parser takes, are passed over. At most `MOST_MEMBERS` members and `MOST_BYTES` unpacked bytes are looked
-at, so that a small archive can't grow without end. Matched: org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
+those that no parser handles, are skipped. At most `MOST_MEMBERS` members and `MOST_BYTES` unpacked bytes are read,
+so that a small archive can't grow without end. Source: org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ZipParser(Parser):
         return ParseResult.of(content.url, Parse("".join(texts), data))
 
     def _members(self, content: Content) -> Iterator[tuple[str, Parse]]:
-        """The members that have a parse, with their names."""
+        """Name and parse of each member that has one."""
         left = MOST_BYTES
         with zipfile.ZipFile(io.BytesIO(content.content)) as archive:
             for member in archive.infolist()[:MOST_MEMBERS]:

@@ -1,6 +1,6 @@
 """parsefilter-debug: the tree of a page as HTML under `DOM` in the parse metadata, to see what the parser made of it.
 
-Matched: org.apache.nutch.parsefilter.debug.DebugParseFilter.
+Source: org.apache.nutch.parsefilter.debug.DebugParseFilter.
 """
 
 from __future__ import annotations

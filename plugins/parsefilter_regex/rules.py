@@ -2,7 +2,7 @@
 
 A rule is a line of three words, field, source (html or text), Java regular expression. Rules stand in
 parsefilter.regex.rules, else in the file that parsefilter.regex.file or plugin.xml names. A match that takes longer
-than a second counts as none. Matched: org.apache.nutch.parsefilter.regex.RegexParseFilter.
+than a second counts as none. Source: org.apache.nutch.parsefilter.regex.RegexParseFilter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from minutch.conf import Configuration
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
 from minutch.records.content import Content
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -36,9 +36,9 @@ class Rule:
 
 
 def read_rules(text: str) -> list[Rule]:
-    """The rules; of several for a field the last counts. A line of another shape is reported and passed over.
+    """The rules; of several for a field the last counts. A malformed line is reported and skipped.
 
-    One blank stands between the three. A rule for neither html nor text is reported and holds for no page.
+    One blank stands between the three. A rule for neither html nor text is reported and never matches.
     """
     rules: dict[str, Rule] = {}
     for line in text.splitlines():

@@ -3,7 +3,7 @@
     _depth_      IntWritable in a CrawlDatum's metadata, 1 for a seed; a string in the content's and parse's metadata
     _maxdepth_   the same for the page's own maximum, which a seed line may set and links inherit
 
-Near pages are fetched first. Matched: org.apache.nutch.scoring.depth.DepthScoringFilter.
+Near pages are fetched first. Source: org.apache.nutch.scoring.depth.DepthScoringFilter.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class DepthScoring(ScoringFilter):
         return float32(init_sort * (1 + (0 if depth is None else maximum - depth)))
 
     def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
-        """Only the rows with metadata are looked at: without, a page counts as being as deep as allowed."""
+        """Only rows with metadata go through the row method: without, a page counts as being as deep as allowed."""
         known = frame["metadata"].is_not_null()
         if not known.any():
             return init

@@ -1,6 +1,6 @@
 """scoring-link: scores come from LinkRank (webgraph, linkrank, scoreupdater) and are used as they are.
 
-Matched: org.apache.nutch.scoring.link.LinkAnalysisScoringFilter.
+Source: org.apache.nutch.scoring.link.LinkAnalysisScoringFilter.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""scoring-opic: a page hands its score on to the pages that it links to, in equal shares.
+"""scoring-opic: a page passes its score on to the pages that it links to, in equal shares.
 
 New pages start at 0; each link found adds its share. All arithmetic is Java's, in 32-bit floats, link by link.
-Matched: org.apache.nutch.scoring.opic.OPICScoringFilter, a variant of On-Line Page Importance Computation
-(Abiteboul, Preda, Cobena 2003) in which a page keeps what it hands on.
+Source: org.apache.nutch.scoring.opic.OPICScoringFilter, a variant of On-Line Page Importance Computation
+(Abiteboul, Preda, Cobena 2003) in which a page keeps what it passes on.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class OpicScoring(ScoringFilter):
         return adjust
 
     def _shares(self, parse_data: ParseData, kept: int, all_count: int) -> tuple[float, float]:
-        """What each link inside the host and each to another one gets."""
+        """The share of a link inside the host, and of one to another host."""
         share = float32(_score_of(parse_data) / ((all_count if self.count_filtered else kept) or 1))
         return float32(share * self.internal_factor), float32(share * self.external_factor)
 
@@ -128,14 +128,14 @@ class OpicScoring(ScoringFilter):
 
 
 def _score_of(parse_data: ParseData) -> float:
-    """The page's score as the fetcher passed it on in the metadata; 0 if it is missing or no number."""
+    """The page's score as the fetcher passed it on in the metadata; 0 if it is missing or not a number."""
     text = parse_data.content_meta.first(SCORE_KEY)
     if text is None:
         return 0.0
     try:
         return float32(float(text))
     except ValueError:
-        log.error("score in the metadata is no number: %r", text)
+        log.error("score in the metadata is not a number: %r", text)
         return 0.0
 
 
@@ -143,7 +143,7 @@ _PLAIN_HOST = re.compile(r"https?://([A-Za-z0-9._-]+)(?::[0-9]{1,4})?(?:[/?#]|\Z
 
 
 def _host(url: str) -> str | None:
-    """The host in lower case; None for what is no URL."""
+    """The host in lower case; None if `url` is not a URL."""
     plain = _PLAIN_HOST.match(url)
     if plain:
         return plain[1].lower()
@@ -155,7 +155,7 @@ def _host(url: str) -> str | None:
 
 
 def _power(base: float, exponent: float) -> float:
-    """Math.pow, which has no exceptions."""
+    """Math.pow, which raises nothing."""
     try:
         return math.pow(base, exponent)
     except OverflowError:

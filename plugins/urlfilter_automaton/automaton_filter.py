@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLFilter
-from minutch.urls.javaregex.engine import is_too_large
+from minutch.urls.javaregex import is_too_large
 from minutch.urls.javaregex.tree import Alternation, Anchor, Node, Repeat, Sequence, Tree
 from minutch.urls.javaregex.writer import write_rust
 from minutch.urls.rulefiles import file_name

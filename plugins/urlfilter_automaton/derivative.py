@@ -1,7 +1,7 @@
 """Runs a pattern over a string, one state per character: linear time whatever the pattern.
 
-The states are what is left of the pattern after the characters read so far (Brzozowski's derivatives). They are made
-when they are first met and kept, so a second URL finds them ready. Complement and intersection cost nothing extra.
+The states are what is left of the pattern after the characters read so far (Brzozowski's derivatives). They are
+created when first reached and kept for the next URL. Complement and intersection cost nothing extra.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Automaton:
             self._states = {key: state for key, state in self._states.items() if id(state) in keep}
 
     def _reachable(self) -> set[int]:
-        """The start and what it is made of."""
+        """The ids of the start state and its parts."""
         todo, seen = [self._start, self._nothing, self._empty, self._anything], set()
         while todo:
             state = todo.pop()

@@ -10,7 +10,7 @@
     char      = [ "\\" ] any character
 
 `#` matches nothing at all, `@` any string, `<n-m>` the numbers from n to m (with as many digits as both have, else with
-any number of leading zeros). Followed: dk.brics.automaton.RegExp with all its flags on.
+any number of leading zeros). Source: dk.brics.automaton.RegExp with all its flags on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Pattern: TypeAlias = Node | Intersection | Complement
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Read a pattern; ConfigError if it is none."""
+    """Parse a pattern; ConfigError if it is malformed."""
     if not text:
         return EMPTY
     reader = _Reader(text)

@@ -1,6 +1,6 @@
 """urlfilter-domaindenylist: no URLs whose host, domain or public suffix is listed (domaindenylist-urlfilter.txt).
 
-What is no URL is rejected. Properties: urlfilter.domaindenylist.rules (inline), urlfilter.domaindenylist.file.
+Malformed URLs are rejected. Properties: urlfilter.domaindenylist.rules (inline), urlfilter.domaindenylist.file.
 """
 
 from __future__ import annotations

@@ -5,11 +5,13 @@
     rule     = "DenyPath" regex | "DenyPathQuery" regex     on the path; on path and query
 
 The regex may match anywhere; `.*` and `.?` reject everything. First the rules of the host, then those of the host as a
-domain, then those of ever shorter domains, then those of `.`. What is no URL is rejected, as is a URL (path, query)
-that is too long. Properties: urlfilter.fast.file (plain, .gz or .bz2), urlfilter.fast.url.max.length and
-urlfilter.fast.url.path.max.length and urlfilter.fast.url.query.max.length (-1: no limit).
+domain, then those of ever shorter domains, then those of `.`. Malformed URLs are rejected, as are those that are too
+long (as a whole, the path, the query).
 
-Followed: org.apache.nutch.urlfilter.fast.FastURLFilter.
+Properties: urlfilter.fast.file (plain, .gz or .bz2), urlfilter.fast.url.max.length, urlfilter.fast.url.path.max.length
+and urlfilter.fast.url.query.max.length (-1: no limit).
+
+Source: org.apache.nutch.urlfilter.fast.FastURLFilter.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
 from minutch.plugin.points import URLFilter
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 from minutch.urls.parts import Url, parse
 from minutch.urls.rulefiles import file_name, rule_lines
 

@@ -1,12 +1,12 @@
 """urlfilter-ignoreexempt: external links that stay although db.ignore.external.links is set.
 
-The rules (db.ignore.external.exemptions.file, the format of regex-urlfilter.txt) look at the target alone.
+The rules (db.ignore.external.exemptions.file, the format of regex-urlfilter.txt) apply to the link's target only.
 """
 
 from __future__ import annotations
 
 from minutch.plugin.points import URLExemptionFilter
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 from minutch.urls.rulefiles import file_name
 
 from ..lib_regex_filter.rules import RuleFilter

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
+from minutch.plugin.columns import keep
 from minutch.plugin.points import URLFilter
 from minutch.urls.rulefiles import file_name, rule_lines, rules_text
 
@@ -43,4 +44,4 @@ class PrefixURLFilter(URLFilter):
         accepted = urls.str.starts_with(first)
         for prefix in others:
             accepted |= urls.str.starts_with(prefix)
-        return pl.select(pl.when(accepted).then(urls)).to_series().alias(urls.name)
+        return keep(urls, accepted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLFilter
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 from minutch.urls.rulefiles import file_name
 
 from ..lib_regex_filter.rules import RuleFilter

@@ -13,15 +13,13 @@ if TYPE_CHECKING:
 
 PATTERNS = frozenset({r"(/[^/]+)/[^/]+\1/[^/]+\1/", r".*(/[^/]+)/[^/]+\1/[^/]+\1/"})
 """What this module stands for."""
-BULK_URLS = 50_000
-"""URLs from which loading the kernel takes less time than asking each that may match."""
 
 
 class SegmentLoop:
     """Matches as one of PATTERNS does."""
 
-    superset = "(?:/[^/]+){5}/"
-    needs = ("/", 6)
+    superset = None
+    needs = None
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -36,20 +34,14 @@ class SegmentLoop:
             for at in range(1, len(parts) - 5)
         )
 
-    def search_column(self, urls: pl.Series) -> pl.Series | None:
-        """The same for a column, where it is a long one."""
-        if len(urls) < BULK_URLS:
-            return None
-        return _search(urls)
+    def search_column(self, urls: pl.Series, /) -> pl.Series:
+        """The same for a column; false for null."""
+        import numpy as np
+        import polars as pl
 
+        from minutch.kernels.arrow import from_series
+        from minutch.kernels.segments import find_loops
 
-def _search(urls: pl.Series) -> pl.Series:
-    """Which of `urls` (null: no) have a loop."""
-    import numpy as np
-
-    from minutch.kernels.arrow import from_series
-    from minutch.kernels.segments import find_loops
-
-    strings, loops = from_series(urls), np.empty(len(urls), np.bool_)
-    find_loops(strings.views, strings.addresses, loops)
-    return pl.Series(loops)
+        strings, loops = from_series(urls), np.empty(len(urls), np.bool_)
+        find_loops(strings.views, strings.addresses, loops)
+        return pl.Series(loops)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.plugin.columns import keep, map_strings, patch
 from minutch.plugin.points import URLFilter
 from minutch.urls.parts import parse
 from minutch.urls.rulefiles import file_name, rule_lines, rules_text
@@ -62,10 +63,8 @@ class SuffixURLFilter(URLFilter):
         return url if text.endswith(self.suffixes) is not self.accept_others else None
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        """Rows that are plain URLs (or all, where the whole URL counts) by columns, the others one by one."""
+        """Plain URLs (or all, unless only the path counts) by expressions, the others by the row method."""
         import polars as pl
-
-        from minutch.urls.columns import patch
 
         text = urls.str.to_lowercase() if self.ignore_case else urls
         odd = urls.is_null() & urls.is_not_null()
@@ -76,5 +75,5 @@ class SuffixURLFilter(URLFilter):
         for length in {len(suffix) for suffix in self.suffixes}:
             tails = text.str.tail(length)
             ends |= tails.is_in([suffix for suffix in self.suffixes if len(suffix) == length]).fill_null(False)
-        result = pl.select(pl.when(ends if not self.accept_others else ~ends).then(urls)).to_series().alias(urls.name)
-        return patch(result, odd, pl.Series([self.filter(url) for url in urls.filter(odd)], dtype=pl.String))
+        result = keep(urls, ~ends if self.accept_others else ends)
+        return patch(result, odd, map_strings(urls.filter(odd), self.filter))

@@ -6,7 +6,7 @@
     path       a limited set of characters; no more `..` than there are directories to climb
     all        visible ASCII
 
-Followed: org.apache.nutch.urlfilter.validator.UrlValidator.
+Source: org.apache.nutch.urlfilter.validator.UrlValidator.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from minutch.plugin.points import URLFilter, map_strings
-from minutch.urls.columns import patch
+from minutch.plugin.columns import rewrite
+from minutch.plugin.points import URLFilter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,9 +43,9 @@ class UrlValidator(URLFilter):
         return url if is_valid(url) else None
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        """What is plainly valid stays; the rest row by row."""
+        """URLs that are plainly valid stay, the others go through the row method."""
         rest = ~urls.str.contains(_PLAINLY_VALID).fill_null(True)
-        return patch(urls, rest, map_strings(urls.filter(rest), self.filter))
+        return rewrite(urls, rest, self.filter)
 
 
 def is_valid(url: str) -> bool:

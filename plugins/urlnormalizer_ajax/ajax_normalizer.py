@@ -1,7 +1,7 @@
 """urlnormalizer-ajax: `#!state` becomes `?_escaped_fragment_=state`, and back again for the index.
 
-Followed: org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer. Its quirk: on the way back the parameter is cut out
-as if it were a regular expression, so with characters that mean something there it stays in the query.
+Source: org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer. Its quirk: on the way back the parameter is cut out
+as if it were a regular expression, so where it has special characters it stays in the query.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minutch.errors import ConfigError, UrlError
+from minutch.plugin.columns import rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.columns import rewrite
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 from minutch.urls.parts import parse
-from minutch.urls.percent import form_decode
+from minutch.urls.uri import form_decode
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,8 +34,7 @@ class AjaxURLNormalizer(URLNormalizer):
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         touched = urls.str.contains(_BANG, literal=True) | urls.str.contains(_PARAMETER, literal=True)
-        where = touched
-        return rewrite(urls, where, lambda url: self.normalize(url, scope))
+        return rewrite(urls, touched, lambda url: self.normalize(url, scope))
 
 
 def _to_parameter(url: str) -> str:

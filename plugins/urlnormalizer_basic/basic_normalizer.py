@@ -8,7 +8,7 @@
 Properties: urlnormalizer.basic.host.idn (toAscii, toUnicode or nothing), urlnormalizer.basic.host.idna2008 (that
 standard, else IDNA 2003), urlnormalizer.basic.host.trim-trailing-dot.
 
-Followed: org.apache.nutch.net.urlnormalizer.basic.BasicURLNormalizer. Its quirk: where the path can't be a URI's, dot
+Source: org.apache.nutch.net.urlnormalizer.basic.BasicURLNormalizer. Its quirk: where the path can't be a URI's, dot
 segments stay.
 """
 
@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.plugin.columns import patch, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls import idn
-from minutch.urls.columns import patch, rewrite
 from minutch.urls.parts import Url, compose, parse
-from minutch.urls.percent import form_decode, normalize_escapes
-from minutch.urls.uri import parse_uri
+from minutch.urls.uri import form_decode, normalize_escapes, parse_uri
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +80,7 @@ class BasicURLNormalizer(URLNormalizer):
         return f"{url[: shape.start(1)]}{_SLASHES.sub('/', path)}{url[shape.end(1) :]}"
 
     def _is_normal(self, url: str) -> bool:
-        """Whether `rewrite` would leave the URL alone, where that can be seen at once."""
+        """Whether it is plain that `rewrite` would not change the URL."""
         shape = _SHAPE.fullmatch(url)
         if shape is None or _CROWDED_PATH.search(shape[1]) is not None:
             return False
@@ -90,7 +89,7 @@ class BasicURLNormalizer(URLNormalizer):
         return not (self.to_unicode and "xn--" in url)
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """What is normal already stays, or loses its fragment; the rest row by row."""
+        """URLs that are normal already stay or lose their fragment, the others go through the row method."""
         normal = urls.str.contains(_NORMAL_COLUMN)
         if self.to_unicode:
             normal &= ~urls.str.contains("xn--", literal=True)
@@ -101,7 +100,7 @@ class BasicURLNormalizer(URLNormalizer):
         return rewrite(urls, ~normal, lambda url: self.normalize(url, scope))
 
     def rewrite(self, url: str) -> str:
-        """The normal form, with no short cut."""
+        """The normal form by the full rules."""
         if not url:
             return url
         url = url.strip(_BLANK)

@@ -4,7 +4,7 @@ Lines `host target`; the host may be `*.domain`, which stands for every host bel
 host as such is looked up first, then the domains above it, the shortest (of two labels) first.
 Properties: urlnormalizer.hosts.rules (inline), urlnormalizer.hosts.file.
 
-Followed: org.apache.nutch.net.urlnormalizer.host.HostURLNormalizer. Its quirk: what is replaced is the first place
+Source: org.apache.nutch.net.urlnormalizer.host.HostURLNormalizer. Its quirk: what is replaced is the first place
 where the host's name stands in the URL.
 """
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.plugin.columns import host_column, map_distinct, rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.columns import host_column, map_distinct, rewrite
 from minutch.urls.parts import parse, split_labels
 from minutch.urls.rulefiles import rule_lines, rules_text
 
@@ -44,7 +44,7 @@ class HostURLNormalizer(URLNormalizer):
         return url if target is None else url.replace(host, target, 1)
 
     def target(self, host: str) -> str | None:
-        """What stands for a host; None if it stays."""
+        """The host to use instead; None if it stays."""
         if host in self.targets:
             return self.targets[host]
         labels = split_labels(host)
@@ -55,7 +55,7 @@ class HostURLNormalizer(URLNormalizer):
         return None
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """Row by row where the host has a target, or where there is none."""
-        hosts = host_column(urls, lower=False)
+        """By the row method where the host has a target, or where the URL has no host."""
+        hosts = host_column(urls)
         where = map_distinct(hosts, self.target).is_not_null() | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))

@@ -1,4 +1,4 @@
-"""urlnormalizer-protocol: the scheme that a host's URLs are to have (protocols.txt).
+"""urlnormalizer-protocol: the scheme that a host's URLs get (protocols.txt).
 
 Lines `host scheme`, a blank or a tab between them; the host may be `*.domain`, which stands for the domain and every
 host below it. A URL with a port stays.
@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
+from minutch.plugin.columns import host_column, map_distinct, rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.columns import host_column, map_distinct, rewrite
 from minutch.urls.parts import compose, parse
 from minutch.urls.rulefiles import rule_lines, rules_text
 
@@ -60,7 +60,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         return str(compose(wanted, parsed.host, -1, parsed.file))
 
     def protocol(self, host: str) -> str | None:
-        """The scheme of a host: its own, else that of the longest suffix; None if it stays."""
+        """The scheme for a host: its own, else that of the longest suffix; None if it stays."""
         if host in self.hosts:
             return self.hosts[host]
         if not self.domains:
@@ -69,7 +69,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         return next((self.domains[host[at:]] for at in dots if host[at:] in self.domains), None)
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """Row by row where the host has a scheme, or where there is none."""
-        hosts = host_column(urls, lower=False)
+        """By the row method where the host has a scheme, or where the URL has no host."""
+        hosts = host_column(urls)
         where = map_distinct(hosts, self.protocol).is_not_null() | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))

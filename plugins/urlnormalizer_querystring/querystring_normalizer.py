@@ -1,4 +1,4 @@
-"""urlnormalizer-querystring: the parameters of a query in order, so that their order makes no second URL.
+"""urlnormalizer-querystring: sorts the parameters of a query, so that URLs differ by more than their order.
 
 User info is lost on the way, as in org.apache.nutch.net.urlnormalizer.querystring.QuerystringURLNormalizer.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minutch.plugin.columns import rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.columns import rewrite
 from minutch.urls.parts import parse, split_labels
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@
 Properties: urlnormalizer.regex.rules (the XML itself), urlnormalizer.regex.file, urlnormalizer.regex.file.SCOPE (rules
 for one scope; without it the default ones), urlnormalizer.regex.seconds (time for one rule and URL).
 
-Followed: org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer. A file that can't be read gives no rules and a
-warning; a rule that is none is left out. Unlike it, a rule that takes too long on a URL drops that URL.
+Source: org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer. A file that can't be read gives no rules and a
+warning; a malformed rule is skipped. Unlike it, a rule that takes too long on a URL drops that URL.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from xml.etree import ElementTree
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.plugin.points import URLNormalizer, map_strings
-from minutch.urls.columns import rewrite
-from minutch.urls.javaregex.engine import LINE_ENDS, JavaRegex, Replacement, is_too_large
+from minutch.plugin.columns import map_strings, rewrite
+from minutch.plugin.points import URLNormalizer
+from minutch.urls.javaregex import LINE_ENDS, JavaRegex, Replacement, is_too_large
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,7 +132,7 @@ class RegexURLNormalizer(URLNormalizer):
             return None
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """Only what a rule may match is looked at row by row."""
+        """By the row method where a rule may match."""
         rules = self.rules(scope)
         patterns = rules.touches
         if patterns is None:

@@ -3,7 +3,7 @@
 Lines `host sign`, a blank or a tab between them: `+` adds the slash (unless the path ends like a file name), anything
 else removes it. The path `/` stays. Properties: urlnormalizer.slashes.rules (inline), urlnormalizer.slashes.file.
 
-Followed: org.apache.nutch.net.urlnormalizer.slash.SlashURLNormalizer, which loses port, user info and fragment of a URL
+Source: org.apache.nutch.net.urlnormalizer.slash.SlashURLNormalizer, which loses port, user info and fragment of a URL
 that it changes.
 """
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.plugin.columns import host_column, rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.columns import host_column, rewrite
 from minutch.urls.parts import Url, parse
 from minutch.urls.rulefiles import rule_lines, rules_text
 
@@ -51,8 +51,8 @@ class SlashURLNormalizer(URLNormalizer):
         return url
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """Row by row where the host has a rule, or where there is none."""
-        hosts = host_column(urls, lower=False)
+        """By the row method where the host has a rule, or where the URL has no host."""
+        hosts = host_column(urls)
         where = hosts.is_in(list(self.hosts)) | hosts.is_null()
         return rewrite(urls, where, lambda url: self.normalize(url, scope))
 

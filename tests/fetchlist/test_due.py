@@ -59,7 +59,7 @@ def test_a_fetch_time_beyond_all_intervals_is_brought_forward() -> None:
 
 def test_pages_in_an_earlier_list_wait() -> None:
     def listed(ago: int) -> CrawlDatum:
-        return page(metadata=MapWritable([(Text("_ngt_"), LongWritable(NOW - ago))]))
+        return page(metadata=MapWritable({Text("_ngt_"): LongWritable(NOW - ago)}))
 
     week = 7 * DAY
     found = find(entries(listed(week - 1), listed(week), page()))

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from minutch.urls.domains import domain_name, domain_suffix, is_same_domain, top_level_domain
+from minutch.urls.domains import choose_representative, domain_name, domain_suffix, is_same_domain, top_level_domain
+from minutch.urls.idn import url_to_ascii, url_to_unicode
 from minutch.urls.parts import host_of, host_segments, page_of, parse, reverse_url
-from minutch.urls.represent import choose_representative
 from minutch.urls.resolve import resolve, resolver
-from minutch.urls.spelling import to_ascii, to_unicode
 from minutch.urls.uri import parse_uri
 from tests.support.golden import needs_golden
 from tests.support.golden_tables import answer, rows, suffix_list
@@ -36,8 +35,8 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "URLUtil.getDomainSuffix": domain_suffix,
     "URLUtil.getTopLevelDomainName": top_level_domain,
     "URLUtil.getPage": page_of,
-    "URLUtil.toASCII": to_ascii,
-    "URLUtil.toUNICODE": to_unicode,
+    "URLUtil.toASCII": url_to_ascii,
+    "URLUtil.toUNICODE": url_to_unicode,
     "URLUtil.getHostSegments": lambda url: "|".join(host_segments(parse(url).host)),
     "TableUtil.reverseUrl": reverse_url,
     "URI": lambda url: str(parse_uri(url)),

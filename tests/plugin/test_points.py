@@ -142,8 +142,8 @@ def test_a_twin_of_a_users_own_point() -> None:
 
     assert Fast(CONF, {}).many([1]) == []
     assert Slow(CONF, {}).many([1]) == [-1]
-    assert Slow(CONF, {}).is_written("one")
-    assert not Fast(CONF, {}).is_written("one")
+    assert Slow(CONF, {}).overrides("one")
+    assert not Fast(CONF, {}).overrides("one")
 
 
 def parse(success: bool) -> Parse:

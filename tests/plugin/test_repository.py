@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from minutch.clock import FakeClock
+from minutch.conf import Configuration
 from minutch.errors import ConfigError, PluginError
-from minutch.plugin.points import POINTS, URLFilter
-from minutch.plugin.repository import PluginRepository, plugin_folders
+from minutch.job import JobContext
+from minutch.plugin.chains import URLFilters
+from minutch.plugin.points import POINTS, Protocol, URLFilter
+from minutch.plugin.repository import PluginRepository, plugin_folders, unmatched_includes
 from tests.plugin.places import configuration, write_plugin
 
 FILTER = """
@@ -125,14 +129,46 @@ def test_one_object_per_configuration(tmp_path: Path) -> None:
     conf = configuration(tmp_path, "one")
     (extension,) = PluginRepository.of(conf).extensions(URLFilter.point_id)
     assert PluginRepository.of(conf) is PluginRepository.of(conf)
-    assert not extension.is_made
+    assert not extension.is_instantiated
     made = extension.instance()
-    assert extension.is_made
+    assert extension.is_instantiated
     assert extension.instance() is made
     assert isinstance(made, URLFilter)
     assert made.conf is conf
     assert made.filter("x") == "x!"
     assert PluginRepository.of(configuration(tmp_path, "one")) is not PluginRepository.of(conf)
+
+
+STAMP = """
+from minutch.plugin.points import URLFilter
+
+class Stamp(URLFilter):
+    def __init__(self, conf, parameters):
+        super().__init__(conf, parameters)
+        self.started = self.clock.now()
+
+    def filter(self, url):
+        return f"{url}?{self.started}-{self.clock.now()}"
+"""
+
+
+def test_the_clock_of_a_job_reaches_its_plugins(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "stamp", STAMP, classes={"Stamp": "code:Stamp"})
+    conf = configuration(tmp_path, "stamp").freeze()
+    clock = FakeClock(1000)
+    context = JobContext(conf, clock=clock)
+    filters = URLFilters(context.conf)
+    assert filters.filter("x") == "x?1000-1000"
+    clock.advance(2)
+    assert filters.filter("x") == "x?1000-3000"
+    changed = context.conf.with_values({"some.property": "1"})
+    assert URLFilters(changed).filter("x") == "x?3000-3000"
+
+
+def test_a_repository_can_be_given_a_clock(tmp_path: Path) -> None:
+    write_plugin(tmp_path, "stamp", STAMP, classes={"Stamp": "code:Stamp"})
+    (stamp,) = PluginRepository(configuration(tmp_path, "stamp"), FakeClock(7)).ordered(URLFilter, "urlfilter.order")
+    assert stamp.filter("x") == "x?7-7"
 
 
 def test_plugins_of_one_name_in_two_places_do_not_share_modules(tmp_path: Path) -> None:
@@ -216,8 +252,42 @@ def test_unknown_ids_are_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.INFO):
         active(tmp_path, "known|never-(heard|seen)-of")
         active(tmp_path, "known|never-(heard|seen)-of")
-    lines = [record.getMessage() for record in caplog.records]
-    assert lines == ["plugin.includes: no such plugin here, ignored: never-heard-of, never-seen-of"]
+    lines = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert lines == [
+        ("WARNING", "plugin.includes: no plugin never-heard-of"),
+        ("WARNING", "plugin.includes: no plugin never-seen-of"),
+    ]
+
+
+def test_misspelt_ids_are_told_apart_from_plugins_that_minutch_lacks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_plugin(tmp_path, "java", classes={"X": "org.example.X"}, requires=())
+    conf = configuration(
+        tmp_path, "urlfilter-regx|indexer-(dumy|kafka)|java|protocol-foo", plugin__excludes="parse-htmll"
+    )
+    mistakes = [("urlfilter-regx", ["urlfilter-regex"]), ("indexer-dumy", []), ("parse-htmll", ["parse-html"])]
+    with caplog.at_level(logging.INFO):
+        found = unmatched_includes(conf)
+    assert [(word, close[:1]) for word, close in found] == mistakes
+    assert PluginRepository.of(conf).unmatched_includes() == found
+    assert "plugin.includes: plugins of Nutch that minutch does not have: indexer-kafka, protocol-foo" in caplog.text
+    assert "plugin.includes: no plugin urlfilter-regx, did you mean urlfilter-regex" in caplog.text
+    assert "plugin.excludes: no plugin parse-htmll, did you mean parse-html" in caplog.text
+
+
+def test_the_shipped_defaults_have_no_misspelt_id(caplog: pytest.LogCaptureFixture) -> None:
+    assert unmatched_includes(Configuration.load([])) == []
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize("name", ["protocol-http", "protocol-okhttp", "protocol-httpclient", "protocol-(http|okhttp)"])
+def test_every_http_client_of_nutchs_is_ours(name: str) -> None:
+    conf = configuration(Path("/nonexistent"), name)
+    repository = PluginRepository(conf)
+    assert [e.id for e in repository.extensions(Protocol.point_id)] == ["org.apache.nutch.protocol.http.Http"]
+    assert repository.unmatched_includes() == []
+    assert "protocol-http" not in active(Path("/nonexistent"), name, plugin__excludes="protocol-.*")
 
 
 def test_a_wrong_pattern(tmp_path: Path) -> None:

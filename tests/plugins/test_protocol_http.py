@@ -17,7 +17,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.plugin.protocols import ProtocolFactory
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.crawldatum import CrawlDatum
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page

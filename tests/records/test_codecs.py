@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from minutch.errors import FormatError
 from minutch.formats.writables import REGISTRY, Writable, lookup
+from minutch.records import CLASSES
 from minutch.records.webgraph import LinkNodes
 from tests.records.samples import SAMPLES
 
@@ -65,7 +66,7 @@ def test_random_bytes_raise_only_our_error(data: bytes) -> None:
 
 
 def test_the_registry_finds_every_class() -> None:
-    for name in list(REGISTRY):
+    for name in [*REGISTRY, *CLASSES]:
         assert lookup(name).class_name == name
     with pytest.raises(FormatError, match="unknown Writable class"):
         lookup("org.example.Missing")

@@ -43,7 +43,7 @@ from minutch.segment.store import (
     segments_in,
     text_key,
 )
-from tests.support.golden import GOLDEN, needs_golden
+from tests.support.golden import GOLDEN, PROJECT, needs_golden
 from tests.support.segments import conf_for, fetch_segment
 
 EMPTY = Configuration()
@@ -312,3 +312,12 @@ def test_values_as_they_are_stored_where_all_parts_agree(tmp_path: Path) -> None
             assert [zlib.decompress(value) for _, value in records] == [b"value"]
     assert codec is None
     assert list(records) == [(b"http://0/", b"value"), (b"http://1/", b"value")]
+
+
+def test_a_segment_finds_the_classes_of_its_values_by_itself(segment: Segment) -> None:
+    """Whoever reads a segment need not have imported Nutch's records."""
+    code = (
+        "from pathlib import Path; from minutch import Segment; from minutch.formats.writables import lookup;"
+        f"Segment(Path({str(segment.path)!r})); lookup('org.apache.nutch.protocol.Content')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PROJECT)

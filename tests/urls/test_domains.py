@@ -12,6 +12,7 @@ from minutch.errors import ConfigError
 from minutch.urls import domains
 from minutch.urls.domains import (
     SuffixList,
+    choose_representative,
     domain_name,
     domain_of,
     domain_suffix,
@@ -111,3 +112,33 @@ def test_a_list_that_is_not_there(tmp_path: Path) -> None:
 def test_a_list_with_a_line_that_is_no_host() -> None:
     with pytest.raises(ConfigError, match="no host name"):
         SuffixList("\u00e9" * 100)
+
+
+A, B, C, LONG, OTHER = (
+    *("http://a.org/", "http://a.org/x", "http://a.org/y/z", "http://a.org/longer", "http://b.org/"),
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "temporary", "chosen"),
+    [
+        (A, OTHER, True, OTHER),
+        (A, OTHER, False, OTHER),
+        (A, B, False, A),
+        (B, A, False, A),
+        (B, C, False, C),
+        (A, B, True, A),
+        (B, A, True, A),
+        (B, C, True, B),
+        (C, B, True, B),
+        (LONG, B, True, B),
+        (B, LONG, True, B),
+        ("http://www.a.org/", A, True, A),
+        (A, "http://www.a.org/", True, A),
+        ("http://www.a.org/x", "http://a.org/y/z", True, "http://a.org/y/z"),
+        ("nothing", A, True, A),
+        (A, "nothing", True, "nothing"),
+    ],
+)
+def test_the_url_that_stands_for_a_redirected_page(source: str, target: str, temporary: bool, chosen: str) -> None:
+    assert choose_representative(source, target, temporary) == chosen

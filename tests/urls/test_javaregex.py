@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import ConfigError
-from minutch.urls.javaregex.cost import is_tame, required_character, required_literal
-from minutch.urls.javaregex.engine import LINE_ENDS, JavaRegex
+from minutch.urls.javaregex import LINE_ENDS, JavaRegex
 from minutch.urls.javaregex.syntax import parse_regex
+from minutch.urls.javaregex.tree import is_tame, required_character, required_literal
 
 FINDS = [
     ("a", "ba", True),

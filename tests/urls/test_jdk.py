@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minutch.errors import ConfigError, UrlError
-from minutch.urls.javaregex.engine import JavaRegex
+from minutch.urls.javaregex import JavaRegex
 from minutch.urls.parts import parse
 from minutch.urls.uri import parse_uri
 from tests.urls.strategies import PIECES

@@ -7,8 +7,7 @@ from hypothesis import given
 
 from minutch.errors import UrlError
 from minutch.urls import parts
-from minutch.urls.addresses import is_ipv4, is_ipv6
-from minutch.urls.parts import Url, compose, parse, remove_dot_segments
+from minutch.urls.parts import Url, compose, is_ipv4, is_ipv6, parse, remove_dot_segments
 from tests.urls.strategies import any_text, odd_text, plain_urls, urls
 
 HOME = parse("http://example.org/")

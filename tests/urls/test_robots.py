@@ -15,12 +15,11 @@ from minutch.urls.robots import (
     DEFER_VISITS,
     RobotRules,
     Rule,
-    agent_names,
     normal_path,
     normal_rule,
     parse_robots,
-    robots_parser,
 )
+from minutch.urls.robotsagent import agent_names, robots_parser
 from minutch.urls.robotsfile import read_robots
 from tests.urls.robotscases import GOOGLE, GOOGLE_SPEC, HOST, RFC_9309, Case
 from tests.urls.strategies import any_text, urls

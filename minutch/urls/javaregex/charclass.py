@@ -12,7 +12,7 @@ LAST = 0x10FFFF
 
 
 def ranges(pairs: Iterable[tuple[int, int]]) -> Ranges:
-    """Any ranges, brought into order."""
+    """Any ranges, sorted and merged."""
     result: list[tuple[int, int]] = []
     for low, high in sorted(pairs):
         if result and low <= result[-1][1] + 1:

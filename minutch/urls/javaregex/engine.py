@@ -1,10 +1,10 @@
 """Regular expressions in Java's syntax and with Java's meaning, bounded in time: what Nutch's rule files hold.
 
 Three engines share the work. Polars' (Rust, linear) looks at whole columns: `superset` is a pattern for it that
-misses nothing. Python's `re` decides where it can't take more than quadratic time on a string of ordinary length. For
-the rest, the package `regex`, which can be told when to give up: `search` and `replace_all` raise TimeoutError.
+misses nothing. Python's `re` decides where it can't take more than cubic time on a string of ordinary length. For
+the rest, the package `regex`, which has a time limit: `search` and `replace_all` raise TimeoutError.
 
-Followed: java.util.regex.Pattern, Matcher.find and Matcher.replaceAll of JDK 17.
+Source: java.util.regex.Pattern, Matcher.find and Matcher.replaceAll of JDK 17.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from minutch.errors import ConfigError
-from minutch.urls.javaregex.cost import is_tame, required_character, required_literal
 from minutch.urls.javaregex.syntax import RegexSyntaxError, parse_regex
+from minutch.urls.javaregex.tree import is_tame, required_character, required_literal
 from minutch.urls.javaregex.writer import write_python, write_rust
 
 if TYPE_CHECKING:
     import polars as pl
 
 LINE_ENDS = "[\n\r\x85\u2028\u2029]"
-"""Strings with one of these are not for `superset`: dot and dollar mean something else there."""
+"""`superset` must not be used on strings with one of these: dot and dollar have another meaning there."""
 
 _ORDINARY = 4096
-"""Characters; longer strings always go to the engine that keeps the time."""
+"""Characters; longer strings always go to the engine with the time limit."""
 
 
 class JavaRegex:
     """One compiled pattern; ConfigError if it is not one of Java's.
 
-    `seconds` bounds each match. `needs` is a character that every match has at least so many of, or None.
+    `seconds` bounds each match. `needs` is a character and how often every match has it at least, or None.
     """
 
     def __init__(self, pattern: str, seconds: float = 1.0) -> None:
@@ -137,7 +137,7 @@ _PART = re.compile(r"\\(.)|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$(\d+)|([^\\$]+)", re.D
 
 
 class Replacement:
-    """What to put in place of a match, read once; ConfigError for a group that is not there."""
+    """A parsed replacement text; ConfigError for a group that does not exist."""
 
     def __init__(self, text: str, groups: int, names: dict[str, int]) -> None:
         self._parts: list[str | int] = []
@@ -164,7 +164,7 @@ class Replacement:
             self._parts.append(plain if escaped is None else escaped)
 
     def fill(self, match: re.Match[str]) -> str:
-        """The text for one match; a group that took no part is empty."""
+        """The text for one match; a group that did not take part is empty."""
         return "".join(part if isinstance(part, str) else match[part] or "" for part in self._parts)
 
 

@@ -7,7 +7,7 @@
     group       = "(" [ "?:" | "?>" | "?=" | "?!" | "?<=" | "?<!" | "?<name>" | "?flags:" ] alternation ")" | "(?flags)"
 
 Flags (`idmsuxU`) are resolved while reading: a case-blind letter becomes a class of both cases, `.` the class that it
-means. So the tree is the same whoever wrote it, and `regexwriter` can write it in another engine's dialect.
+means. So the tree does not depend on flags, and `writer` can write it in another engine's dialect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from minutch.urls.javaregex.tree import (
 
 
 class RegexSyntaxError(ValueError):
-    """Not a regular expression of Java's; says where."""
+    """Not a Java regular expression; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)

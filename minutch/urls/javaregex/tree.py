@@ -1,10 +1,16 @@
-"""A regular expression as a tree, whatever syntax it was written in."""
+"""A regular expression as a tree, whatever syntax it was written in, and what the tree says before a match is tried.
+
+That is how long a backtracking engine may take for it, and what a text must hold for it to match at all.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from minutch.urls.javaregex.charclass import Ranges
+
+_MANY = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +82,84 @@ class Tree:
     node: Node
     groups: int
     names: dict[str, int]
+
+
+def is_tame(tree: Tree) -> bool:
+    """Whether a backtracking engine needs at most cubic time for it: two unbounded repetitions, none in another."""
+    return _count_unbounded(tree.node, nested=False) <= 2
+
+
+def required_character(tree: Tree) -> tuple[str, int] | None:
+    """The character that every match has most of, and how often at least; None if there is no such character."""
+    needed = _required(tree.node, {})
+    return max(needed.items(), key=lambda item: item[1]) if needed else None
+
+
+def required_literal(tree: Tree) -> str:
+    """The longest text that every match contains, as far as the pattern spells it out; "" if it doesn't."""
+    items = tree.node.items if isinstance(tree.node, Sequence) else (tree.node,)
+    best = run = ""
+    for item in items:
+        repeat = item if isinstance(item, Repeat) else Repeat(item, 1, 1, "")
+        char = _single(repeat.item)
+        if char is None:
+            run = ""
+        else:
+            run += char * repeat.least
+            best = max(best, run, key=len)
+            if repeat.most != repeat.least:
+                run = ""
+    return best
+
+
+def _single(node: Node) -> str | None:
+    """The one character that a node matches; None if it is anything else."""
+    if isinstance(node, Chars) and len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
+        return chr(node.ranges[0][0])
+    return None
+
+
+def _count_unbounded(node: Node, *, nested: bool) -> int:
+    """Unbounded repetitions in `node`; too many where one lies in another, and for what only backtracking does."""
+    if isinstance(node, Backreference):
+        return _MANY
+    if isinstance(node, Repeat):
+        unbounded = node.most is None or node.most >= _MANY
+        if unbounded and nested:
+            return _MANY
+        return unbounded + _count_unbounded(node.item, nested=nested or unbounded)
+    return sum(_count_unbounded(part, nested=nested) for part in _parts(node))
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    if isinstance(node, Group | Look):
+        return (node.item,)
+    if isinstance(node, Sequence):
+        return node.items
+    return node.choices if isinstance(node, Alternation) else ()
+
+
+def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:
+    """How often each character occurs at least in a match; a back-reference needs what its group needs."""
+    if isinstance(node, Chars):
+        char = _single(node)
+        return Counter() if char is None else Counter({char: 1})
+    if isinstance(node, Backreference):
+        return Counter() if node.ignore_case else groups.get(node.number, Counter())
+    if isinstance(node, Repeat):
+        needed = _required(node.item, groups)
+        return Counter({char: count * node.least for char, count in needed.items() if node.least})
+    if isinstance(node, Group):
+        groups[node.number] = _required(node.item, groups)
+        return groups[node.number]
+    if isinstance(node, Sequence):
+        total: Counter[str] = Counter()
+        for item in node.items:
+            total += _required(item, groups)
+        return total
+    if isinstance(node, Alternation):
+        least = _required(node.choices[0], groups)
+        for choice in node.choices[1:]:
+            least &= _required(choice, groups)
+        return least
+    return Counter()

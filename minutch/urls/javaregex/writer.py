@@ -140,7 +140,7 @@ class _Writer:
         return f"(?{node.kind}{self.write(node.item)})"
 
     def backreference(self, node: Backreference) -> str:
-        """A group that is not there yet matches nothing."""
+        """A group that has not been closed yet matches nothing."""
         if node.number not in self.closed:
             return "(?!)"
         return f"(?i:\\{node.number})" if node.ignore_case else f"(?:\\{node.number})"
@@ -165,7 +165,7 @@ class _RustWriter(_Writer):
         self.inside_copy = False
 
     def write_whole(self, node: Node) -> str:
-        """The root: look-around of one character at either end can be said without it."""
+        """The root: look-around of one character at either end can be written without it."""
         choices = node.choices if isinstance(node, Alternation) else (node,)
         return "|".join(map(self.write_branch, choices))
 
@@ -214,7 +214,7 @@ class _RustWriter(_Writer):
         return f"(?:{self.write(node.item)})" if node.kind == ">" else ""
 
     def backreference(self, node: Backreference) -> str:
-        """What the group could match; its anchors held elsewhere."""
+        """Whatever the group could match; its anchors have been checked there."""
         self.exact = False
         item = self.groups.get(node.number)
         if item is None or node.ignore_case or self.inside_copy:

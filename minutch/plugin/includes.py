@@ -1,4 +1,4 @@
-"""The alternatives of `plugin.includes` that match nothing, for the line that says so.
+"""What `plugin.includes` and `plugin.excludes` ask for that is not there: plugins minutch lacks, and misspelt ids.
 
     protocol-http|parse-(html|tika)|indexer-solr   →   protocol-http  parse-html  parse-tika  indexer-solr
 
@@ -9,9 +9,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
+
+_NUTCH = """
+protocol-file protocol-foo protocol-ftp protocol-htmlunit protocol-http protocol-httpclient protocol-interactiveselenium
+protocol-okhttp protocol-selenium lib-htmlunit lib-http lib-selenium
+creativecommons feed headings language-identifier microformats-reltag parse-ext parse-html parse-js parse-metatags
+parse-tika parse-zip parsefilter-debug parsefilter-naivebayes parsefilter-regex lib-nekohtml lib-xml
+index-anchor index-arbitrary index-basic index-geoip index-jexl-filter index-links index-metadata index-more
+index-replace index-static mimetype-filter subcollection tld urlmeta
+exchange-jexl indexer-cloudsearch indexer-csv indexer-dummy indexer-elastic indexer-kafka indexer-opensearch-1x
+indexer-rabbit indexer-solr lib-rabbitmq publish-rabbitmq
+scoring-depth scoring-link scoring-metadata scoring-opic scoring-orphan scoring-similarity
+lib-regex-filter urlfilter-automaton urlfilter-domain urlfilter-domaindenylist urlfilter-fast urlfilter-ignoreexempt
+urlfilter-prefix urlfilter-regex urlfilter-suffix urlfilter-validator
+urlnormalizer-ajax urlnormalizer-basic urlnormalizer-host urlnormalizer-pass urlnormalizer-protocol
+urlnormalizer-querystring urlnormalizer-regex urlnormalizer-slash
+nutch-extensionpoints
+"""
+NUTCH_PLUGINS = frozenset(_NUTCH.split())
+"""The ids of all plugins of Nutch 1.23 (the folders of src/plugin)."""
 
 _MAX = 1000
+_CLOSE = 0.85
+"""From this likeness on (difflib's ratio) an id is offered in the place of another."""
 _BEFORE_GROUP = re.compile(r"(?:[^\\(\[]|\\.)*\((?!\?(?!:))")
+
+
+def missing_plugins(pattern: str, names: Sequence[str]) -> list[str]:
+    """The alternatives that choose nothing because they are plugins of Nutch's that are not in `names`."""
+    return [one for one in unmatched_alternatives(pattern, names) if _matches_any(one, sorted(NUTCH_PLUGINS))]
+
+
+def misspelt_plugins(pattern: str, names: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The alternatives that choose neither one of `names` nor a plugin of Nutch's, with the ids that look like them."""
+    unknown = unmatched_alternatives(pattern, [*names, *sorted(NUTCH_PLUGINS)])
+    return [(one, get_close_matches(one, names, cutoff=_CLOSE)) for one in unknown]
 
 
 def unmatched_alternatives(pattern: str, names: Sequence[str]) -> list[str]:

@@ -5,8 +5,8 @@ host-protocol-mapping.txt, a tab between the two columns, `#` starts a comment l
     www.example.com   org.apache.nutch.protocol.okhttp.OkHttp     a host, or a domain
     protocol:https    org.apache.nutch.protocol.http.Http         a scheme
 
-The second column is an extension's id; one that is not active is passed over. Without a line the first plugin whose
-`protocolName` parameter (a list) has the scheme takes it. Matched: org.apache.nutch.protocol.ProtocolFactory.
+The second column is an extension's id; one that is not active is skipped. Without a line the first plugin whose
+`protocolName` parameter (a list) has the scheme is used. Source: org.apache.nutch.protocol.ProtocolFactory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from minutch.conf import Configuration
 from minutch.errors import ProtocolError, UrlError
 from minutch.plugin.points import Protocol
-from minutch.plugin.repository import Extension, PluginRepository, made
+from minutch.plugin.repository import Extension, PluginRepository, instance_of
 from minutch.records.protocolstatus import PROTO_NOT_FOUND
 from minutch.urls import parts
 from minutch.urls.domains import domain_of
@@ -37,7 +37,7 @@ class ProtocolMapping:
 
 
 def read_mapping(text: str) -> ProtocolMapping:
-    """Read the lines of host-protocol-mapping.txt; a malformed one is reported and passed over."""
+    """Read the lines of host-protocol-mapping.txt; a malformed one is reported and skipped."""
     mapping = ProtocolMapping()
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -61,7 +61,7 @@ class ProtocolFactory:
         self.mapping = read_mapping(conf.read_resource(MAPPING_FILE)) if has_file else ProtocolMapping()
 
     def get_protocol(self, url: str) -> Protocol:
-        """The protocol's object. Raises ProtocolError (PROTO_NOT_FOUND) if no active plugin takes the URL."""
+        """The protocol's object. Raises ProtocolError (PROTO_NOT_FOUND) if no active plugin handles the URL."""
         try:
             parsed = parts.parse(url)
         except UrlError as exc:
@@ -73,13 +73,13 @@ class ProtocolFactory:
         )
         if extension is None:
             raise ProtocolError(f"no protocol for {url}", PROTO_NOT_FOUND)
-        return made(extension, Protocol)
+        return instance_of(extension, Protocol)
 
     async def close(self) -> None:
         """Close every protocol that was used."""
         for extension in self.extensions:
-            if extension.is_made:
-                await made(extension, Protocol).close()
+            if extension.is_instantiated:
+                await instance_of(extension, Protocol).close()
 
     def _by_host(self, host: str) -> Extension | None:
         if not self.mapping.hosts:

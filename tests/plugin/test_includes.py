@@ -1,10 +1,10 @@
-"""The alternatives of plugin.includes."""
+"""The alternatives of plugin.includes: what is missing, what is misspelt."""
 
 from __future__ import annotations
 
 import pytest
 
-from minutch.plugin.alternatives import expand, unmatched_alternatives
+from minutch.plugin.includes import NUTCH_PLUGINS, expand, missing_plugins, misspelt_plugins, unmatched_alternatives
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,17 @@ def test_what_cannot_be_taken_apart_says_nothing() -> None:
     assert unmatched_alternatives("(a|b)" * 40, ["x"]) == []
     assert unmatched_alternatives("a(b|*", ["x"]) == []
     assert unmatched_alternatives("", ["x"]) == []
+
+
+def test_a_plugin_of_nutchs_is_missing_not_misspelt() -> None:
+    names = ["protocol-http", "urlfilter-regex", "urlfilter-prefix"]
+    includes = "protocol-http|urlfilter-(regx|prefix)|indexer-solr|completely-other|parse-(html|tika)"
+    assert missing_plugins(includes, names) == ["indexer-solr", "parse-html", "parse-tika"]
+    assert misspelt_plugins(includes, names) == [
+        ("urlfilter-regx", ["urlfilter-regex", "urlfilter-prefix"]),
+        ("completely-other", []),
+    ]
+
+
+def test_nutchs_plugins_are_known() -> None:
+    assert len(NUTCH_PLUGINS) == 78

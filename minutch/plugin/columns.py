@@ -1,0 +1,163 @@
+"""Columns for plugins: what a column twin is given, what it returns, and the helpers to write one.
+
+Jobs work on whole databases as Polars columns. Each method of a URL filter, URL normalizer or scoring filter that such
+a job calls has a twin for columns (`filter` and `filter_column`, `inject_score` and `inject_score_columns` …). A plugin
+that has only the row method works: the base class calls it row by row. A twin is written for speed, and has to give
+exactly what the row method gives.
+
+URLs come as a Series of strings. A twin returns a Series of the same length and name, with null where the URL is
+rejected, dropped or malformed; null stays null. The usual shape: let an expression decide the plain rows and ask the
+row method about the rest (`rewrite`, `patch`), or ask once per distinct host (`host_column`, `map_distinct`).
+
+Records come as a table, a row per page (`schema`); a twin returns it with changed columns, rows in the same order:
+
+    key             Binary    the URL's bytes, as they stand in the file; `urls_of` decodes them, `keys_of` encodes
+    status          UInt8     a CrawlDatum status (minutch.records.crawldatum)
+    fetch_time      Int64     milliseconds since the epoch
+    modified_time   Int64     milliseconds since the epoch, 0 where unknown
+    retries         Int8
+    fetch_interval  Int32     seconds
+    score           Float32
+    signature       Binary    null where there is none
+    metadata        Binary    null where empty, else a serialized MapWritable (`MapWritable.from_bytes`)
+
+More columns may follow; they stay as they are. `records` and `map_records` go through a table record by record, for the
+rows that need it. `unpack` gives the whole records of a table that has only key, status, fetch time and score as
+columns (the `inlinked` of `update_db_score_columns`).
+
+Importing this module does not load Polars: a plugin that only ever sees single records should not pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from minutch.errors import UrlError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.records.crawldatum import CrawlDatum
+
+# -- strings -----------------------------------------------------------------------------------------------------
+
+
+def map_strings(values: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
+    """`change` on each string of a column; null stays null, and a UrlError makes a null."""
+    import polars as pl
+
+    def safe(value: str | None) -> str | None:
+        try:
+            return None if value is None else change(value)
+        except UrlError:
+            return None
+
+    return pl.Series(values.name, [safe(value) for value in values], dtype=pl.String)
+
+
+def map_distinct(values: pl.Series, function: Callable[[str], str | None]) -> pl.Series:
+    """`function` of each string, called once per distinct one; null stays null."""
+    import polars as pl
+
+    from minutch.urls import hosts
+
+    return hosts.map_distinct(values, function, pl.String())
+
+
+def patch(column: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
+    """A copy of the column with `values`, in order, in the rows that the mask `where` marks."""
+    return column.clone().scatter(where.arg_true(), values) if len(values) else column
+
+
+def rewrite(column: pl.Series, where: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
+    """A copy of a column of strings with `change` applied in the rows that `where` marks; a UrlError makes a null."""
+    where = where.fill_null(False)
+    return patch(column, where, map_strings(column.filter(where), change))
+
+
+def keep(urls: pl.Series, where: pl.Series) -> pl.Series:
+    """The column with null in the rows that the mask `where` does not mark."""
+    import polars as pl
+
+    return pl.select(pl.when(where).then(urls)).to_series().alias(urls.name)
+
+
+def host_column(urls: pl.Series) -> pl.Series:
+    """The host of each URL as written; null for null and for a string that is no URL."""
+    from minutch.urls.hosts import hosts_of
+
+    return hosts_of(urls)
+
+
+def domain_column(hosts: pl.Series) -> pl.Series:
+    """The registered domain of each host; null stays null."""
+    from minutch.urls.hosts import domains_of
+
+    return domains_of(hosts)
+
+
+# -- records -----------------------------------------------------------------------------------------------------
+
+
+def schema() -> pl.Schema:
+    """The columns that every table of records has, in order, with their types."""
+    from minutch.tables.frame import CRAWLDB_SCHEMA
+
+    return CRAWLDB_SCHEMA
+
+
+def urls_of(frame: pl.DataFrame) -> pl.Series:
+    """The URLs of a table as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes them."""
+    from minutch.tables.frame import decode_keys
+
+    return decode_keys(frame["key"])
+
+
+def keys_of(urls: pl.Series) -> pl.Series:
+    """URLs as the keys of a table."""
+    from minutch.tables.frame import encode_keys
+
+    return encode_keys(urls)
+
+
+def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:
+    """URL and record of each row. FormatError for damaged metadata."""
+    from minutch.tables import rows
+
+    return rows.records(frame)
+
+
+def map_records(frame: pl.DataFrame, change: Callable[[str, CrawlDatum], object]) -> pl.DataFrame:
+    """The table after `change(url, datum)` on each row; `change` alters the datum. Further columns stay."""
+    from minutch.tables import rows
+
+    return rows.map_rows(frame, change)
+
+
+def map_updates(
+    frame: pl.DataFrame,
+    old: pl.DataFrame,
+    inlinked: pl.DataFrame,
+    update: Callable[[str, CrawlDatum | None, CrawlDatum, list[CrawlDatum]], object],
+) -> pl.DataFrame:
+    """The table after `update(url, old, datum, inlinked)` on each row (see `update_db_score_columns`)."""
+    was_there = old["status"].is_not_null()
+    before = records(old.filter(was_there))
+    links: dict[int, list[CrawlDatum]] = {}
+    for row, (_, link) in zip(inlinked["row"], records(unpack(inlinked)), strict=True):
+        links.setdefault(row, []).append(link)
+    known = iter(was_there)
+    rows = iter(range(len(frame)))
+
+    def change(url: str, datum: CrawlDatum) -> None:
+        update(url, next(before)[1] if next(known) else None, datum, links.pop(next(rows), []))
+
+    return map_records(frame, change)
+
+
+def unpack(table: pl.DataFrame) -> pl.DataFrame:
+    """The whole records of a packed table, as a table with the columns of `schema`."""
+    from minutch.tables import packed
+
+    return packed.unpack(table)

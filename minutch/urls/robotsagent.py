@@ -1,0 +1,95 @@
+"""robots.txt for this crawler: the names that it answers to, and the parser that it reads the file with.
+
+Properties: http.agent.name and http.robots.agents (the names), http.robots.parser (`minutch`, or `reppy` for the
+package of that name, extra `reppy`). What reppy can't say is ours: Content-Signal, several agent names at once (the
+first that the file names counts), an HTML page in place of the file. Its wildcards take exponential time on hostile
+files: not for crawls of the open web.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, UrlError
+from minutch.urls.parts import parse
+from minutch.urls.robots import RobotRules, parse_robots
+
+
+class RobotsParser(Protocol):
+    """Makes rules of a file's bytes, its content type and the URL that it was found at."""
+
+    def __call__(self, content: bytes, content_type: str, url: str = "") -> RobotRules: ...
+
+
+def robots_parser(conf: Configuration) -> RobotsParser:
+    """The parser that http.robots.parser names, for the names that the configuration gives."""
+    names = agent_names(conf)
+    choice = conf.get("http.robots.parser", "minutch").strip().lower()
+    if choice not in _PARSERS:
+        raise ConfigError(f"http.robots.parser: expected one of {', '.join(_PARSERS)}, found {choice!r}")
+    return _PARSERS[choice](names)
+
+
+def agent_names(conf: Configuration) -> list[str]:
+    """http.agent.name and http.robots.agents in lower case, without `*`; ConfigError if there is no name."""
+    name = (conf.get("http.agent.name") or "").strip()
+    if not name:
+        raise ConfigError("http.agent.name is not set: a crawler has to say who it is")
+    names = [name.lower(), *(other.lower() for other in conf.get_trimmed_strings("http.robots.agents"))]
+    return [name for name in dict.fromkeys(names) if name != "*"]
+
+
+def own_parser(names: list[str]) -> RobotsParser:
+    """minutch's parser for these agent names."""
+
+    def parse_file(content: bytes, content_type: str, url: str = "") -> RobotRules:
+        return parse_robots(content, content_type, names, url)
+
+    return parse_file
+
+
+_ROOT = "http://robots.invalid/robots.txt"
+
+
+class ReppyRules(RobotRules):
+    """Our record of a file, with reppy's verdicts and delay."""
+
+    agent: Any
+
+    @classmethod
+    def of(cls, own: RobotRules, robots: Any, names: list[str]) -> ReppyRules:
+        """`own` is our reading of the same file."""
+        rules = cls(sitemaps=own.sitemaps, content_signals=own.content_signals)
+        star = robots.agent("*")
+        found = (robots.agent(name) for name in names)
+        rules.agent = next((agent for agent in found if str(agent) != str(star)), star)
+        delay = rules.agent.delay
+        rules.crawl_delay = None if delay is None else int(delay * 1000 + 0.5)
+        return rules
+
+    def is_allowed(self, url: str) -> bool:
+        """By path and query: reppy takes URLs of another host than the file's for forbidden."""
+        try:
+            file = parse(url).file
+        except UrlError:
+            file = "/"
+        return bool(self.agent.allowed(file if file.startswith("/") else "/" + file))
+
+
+def reppy_parser(names: list[str]) -> RobotsParser:
+    """The parser for these agent names; ConfigError if reppy is not installed."""
+    try:
+        from reppy.robots import Robots
+    except ImportError as exc:
+        raise ConfigError("http.robots.parser is reppy, which is not installed: pip install minutch[reppy]") from exc
+
+    def parse_file(content: bytes, content_type: str, url: str = "") -> RobotRules:
+        own = parse_robots(content, content_type, names, url)
+        return own if own.allow_all else ReppyRules.of(own, Robots.parse(url or _ROOT, content), names)
+
+    return parse_file
+
+
+_PARSERS: dict[str, Callable[[list[str]], RobotsParser]] = {"minutch": own_parser, "reppy": reppy_parser}
