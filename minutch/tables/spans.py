@@ -262,8 +262,3 @@ _FINDERS: dict[str, Callable[[Bytes, Span, bytes], Batch | None]] = {
     RECORD: _find_compressed_values,
     BLOCK: _find_blocks,
 }
-
-
-def kernels_loaded() -> bool:
-    """Kernels are always there."""
-    return True
