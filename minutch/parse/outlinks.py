@@ -50,8 +50,16 @@ class OutlinkRules:
         self._verdicts: dict[str, dict[str, str | None]] = {}
 
     def origin(self, url: str) -> str | None:
-        """What links are compared by: the host or the domain of a page; None if no rule needs it."""
-        return self._place(url) if self._ignores_external or self._ignores_internal else None
+        """What links are compared by: the host or the domain of a page; None if no rule needs it.
+
+        A page whose key is no URL has none: all its links leave it.
+        """
+        if not (self._ignores_external or self._ignores_internal):
+            return None
+        try:
+            return self._place(url)
+        except UrlError:
+            return ""
 
     def accept(self, from_url: str, to_url: str, origin: str | None, scope: str = SCOPE_OUTLINK) -> str | None:
         """The link as it is to be stored, None if it is not."""

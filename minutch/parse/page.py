@@ -23,7 +23,6 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
 from minutch.records.links import Outlink
 from minutch.records.metadata import FETCH_STATUS_KEY, FETCH_TIME_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY
-from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import MAJOR_NAMES
 
@@ -81,7 +80,6 @@ class PageParser:
         """Many pages of HTML are coming: load what is worth it for many."""
         for parser in self._parsers.factory.parsers("text/html"):
             parser.warm()
-        self._output.keep([("", OutlinkRun(0, b""))])
 
     def parse(self, content: Content, now: int) -> PageResult:
         """The page's records; `now` in ms is the time they carry. A page that is passed over has none."""

@@ -16,8 +16,8 @@ from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import MapFileWriter
 from minutch.formats.sequencefile import RECORD
 from minutch.job import JobContext
-from minutch.parse import parse as parse_job
 from minutch.parse.parse import parse_segment, run
+from minutch.parse.worker import BATCH_ITEMS
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
@@ -255,12 +255,36 @@ def test_a_value_that_can_not_be_inflated_ends_the_job(tmp_path: Path) -> None:
     assert not made.has(PARSE_DATA)
 
 
-def test_many_pages_are_parsed_as_few_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = '<title>T</title><a href="../c?q#f">c</a><a href="x.gif">i</a><a href=http://h.org>h</a><a href=page0>s</a>'
-    pages = [page(f"page{number % 7}/{number}", body) for number in range(30)]
-    few, counts = parsed(tmp_path / "few", *pages)
-    monkeypatch.setattr(parse_job, "MANY", 0)
-    many, more_counts = parsed(tmp_path / "many", *pages)
-    assert counts == more_counts
-    for folder in (CRAWL_PARSE, PARSE_DATA, PARSE_TEXT):
-        assert list(few.raw(folder)) == list(many.raw(folder))
+LINK_PROPERTIES = [
+    {},
+    {"db.ignore.external.links": "true"},
+    {"db.ignore.internal.links": "true"},
+    {"db.ignore.external.links": "true", "db.ignore.internal.links": "true"},
+    {"db.ignore.external.links": "true", "db.ignore.external.links.mode": "byDomain"},
+    {"db.ignore.external.links": "true", "db.ignore.external.exemptions.file": "exemptions.txt"},
+    {"db.max.outlinks.per.page": "2"},
+    {"db.max.outlinks.per.page": "-1", "db.max.outlink.length": "20"},
+    {"parse.filter.urls": "false"},
+    {"parse.normalize.urls": "false"},
+    {"fetcher.parse": "true"},
+]
+
+
+@pytest.mark.parametrize("properties", LINK_PROPERTIES, ids=str)
+def test_many_pages_keep_the_links_that_one_page_keeps(tmp_path: Path, properties: dict[str, str]) -> None:
+    """A segment of more pages than go to a worker together, under every property about links."""
+    (tmp_path / "exemptions.txt").write_text("+other\n")
+    given = {**properties}
+    if "db.ignore.external.exemptions.file" in given:
+        given["db.ignore.external.exemptions.file"] = str(tmp_path / "exemptions.txt")
+    conf = configuration("parse-html|urlfilter-(regex|ignoreexempt)|urlnormalizer-(pass|regex|basic)", **given)
+    body = "".join(
+        f'<a href="{target}">x</a>'
+        for target in ("in#f", "http://www.example.org/sub", "http://other.net/out", "", "x.gif", "a?b=c")
+    )
+    many, counts = parsed(tmp_path / "many", *(page(f"p{n}", body) for n in range(BATCH_ITEMS + 8)), conf=conf)
+    assert counts["success"] == BATCH_ITEMS + 8
+    one, _ = parsed(tmp_path / "one", page("p7", body), conf=conf)
+    expected = data_of(one)["p7"].outlinks
+    assert list(data_of(many)["p7"].outlinks) == list(expected)
+    assert {len(data.outlinks) for data in data_of(many).values()} == {len(expected)}
