@@ -22,10 +22,11 @@ from typing import Final, Self
 
 from minutch.conf import Configuration
 from minutch.errors import StoreError
-from minutch.fetch.log import EntryPlace, Part, log_codec, places, unpack_records
+from minutch.fetch.log import EntryPlace, Part, log_codec, places
 from minutch.formats.compress import DEFAULT_CODEC, codec
 from minutch.formats.mapfile import TEXT, MapFileWriter
 from minutch.formats.sequencefile import RECORD, SequenceFileWriter
+from minutch.parse.packing import unpack_records
 from minutch.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -162,11 +163,20 @@ def _write_part(fresh: Path, folder: str, sorter: _Sorter, values: _Logs, stored
     with kind(path, TEXT, layout.value_class, compression=compression) as writer:
         for row in sorter.sorted():
             data = values.value(row)
-            records = [(row[0], data)] if layout.map_file else unpack_records(data)
-            for key, value in records:
-                writer.append_raw(text_key(key), decompress(value), compressed=as_stored)
+            if isinstance(writer, MapFileWriter):
+                writer.append_raw(text_key(row[0]), decompress(data), compressed=as_stored)
+            elif as_stored:
+                writer.append_records(data)
+            else:
+                for key, value in unpack_records(data):
+                    writer.append_raw(key, decompress(value))
 
 
 def stored_codec(conf: Configuration) -> str:
     """The codec that the log should compress values by, so that closing can copy them as they are."""
-    return DEFAULT_CODEC if compression_of(CONTENT, conf) == RECORD else ""
+    return DEFAULT_CODEC if stored_compression(conf) == RECORD else ""
+
+
+def stored_compression(conf: Configuration) -> str:
+    """RECORD if values are compressed in the log."""
+    return compression_of(CONTENT, conf)

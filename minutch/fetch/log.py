@@ -12,8 +12,8 @@ So a URL is either wholly done or not begun, whatever kills the process. Writing
 kernel keeps through a SIGKILL; `sync` brings it through a power cut. A torn frame at the end is cut off when the log
 is opened again; anything else that is wrong is an error, since it can't come from a kill.
 
-An entry of part CRAWL_PARSE holds all records of one parsed page, which stay together and in order in crawl_parse:
-(u32 length, URL in UTF-8, u32 length, CrawlDatum compressed by the codec)*. Its key is the page's URL.
+An entry of part CRAWL_PARSE holds all records of one parsed document as minutch.parse.packing serializes them: they
+stay together and in order in crawl_parse. Its key is the document's URL.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from minutch.errors import ChecksumError, FormatError, StoreError
 from minutch.fetch.ledger import Outcome
 from minutch.formats.compress import DEFAULT_CODEC, codec
 from minutch.formats.javaio import decode_text, encode_text
+from minutch.parse.packing import PackedDocument
 
 MAGIC: Final = b"mnfetch\x01"
 _FRAME: Final = struct.Struct(">II")
@@ -59,7 +60,8 @@ class Part(IntEnum):
 
 _PARTS: Final = {int(part): part for part in Part}
 _OUTCOMES: Final = {int(outcome): outcome for outcome in Outcome}
-_COMPRESSED: Final = frozenset({Part.FETCH, Part.CONTENT, Part.PARSE_TEXT, Part.PARSE_DATA})
+_COMPRESSED: Final = frozenset({Part.FETCH, Part.CONTENT})
+"""Parts whose values the log compresses; those of a parse come from its workers as they are to be stored."""
 
 
 @dataclass(slots=True)
@@ -80,30 +82,15 @@ class Frame:
     entries: list[Entry] = field(default_factory=list)
 
     def add(self, part: Part, url: str, value: bytes) -> None:
-        """Append a record (not compressed yet)."""
+        """Append a record; the log compresses it."""
         self.entries.append(Entry(part, encode_text(url), value))
 
-
-def pack_records(records: Iterable[tuple[str, bytes]]) -> bytes:
-    """The value of a CRAWL_PARSE entry; the records' values went through the log's codec already."""
-    pieces: list[bytes] = []
-    for url, value in records:
-        key = encode_text(url)
-        pieces += (_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value)
-    return b"".join(pieces)
-
-
-def unpack_records(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """URL and CrawlDatum of each record in a CRAWL_PARSE entry."""
-    pos = 0
-    while pos < len(data):
-        pair = []
-        for _ in range(2):
-            (length,) = _LENGTH.unpack_from(data, pos)
-            pos += _LENGTH.size
-            pair.append(data[pos : pos + length])
-            pos += length
-        yield pair[0], pair[1]
+    def add_document(self, document: PackedDocument) -> None:
+        """Append the records of a parsed document, which are compressed already."""
+        self.entries.append(Entry(Part.CRAWL_PARSE, document.url, document.crawl))
+        self.entries.append(Entry(Part.PARSE_DATA, document.url, document.data))
+        if document.text is not None:
+            self.entries.append(Entry(Part.PARSE_TEXT, document.url, document.text))
 
 
 class EntryPlace(NamedTuple):

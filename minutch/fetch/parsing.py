@@ -65,7 +65,7 @@ class FetchParser:
     async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
         """The records of a page that was fetched at `datum.fetch_time`."""
         future: asyncio.Future[ParsedPage] = asyncio.get_running_loop().create_future()
-        self._waiting.append((pack_page(content, datum), future))
+        self._waiting.append((pack_page(content, datum.fetch_time), future))
         self._hand_out()
         return await future
 

@@ -20,6 +20,7 @@ from minutch.fetch.log import Frame, Part
 from minutch.fetch.outcome import skipped_status
 from minutch.fetch.settings import FetchSettings
 from minutch.formats.writables import Text
+from minutch.parse.packing import PackedDocument
 from minutch.plugin.points import ScoringFilter
 from minutch.records import crawldatum as status
 from minutch.records.content import Content
@@ -39,7 +40,7 @@ TRUNCATED_KEY: Final = "http.content.truncated"
 class ParsedPage:
     """What parsing made of one page: records for the segment, and what the fetcher itself needs to know."""
 
-    entries: list[tuple[Part, str, bytes]] = field(default_factory=list)
+    documents: list[PackedDocument] = field(default_factory=list)
     status: ParseStatus | None = None
     """Status of the page itself; None if it was not parsed."""
     signature: bytes | None = None
@@ -49,7 +50,7 @@ class ParsedPage:
     outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
     """Parsed URLs with their outlinks as stored, where links are followed at once."""
     events: list[tuple[str, dict[str, object]]] = field(default_factory=list)
-    """What a REPORT event tells of each parsed URL, where events are published."""
+    """The data of a REPORT event for each parsed URL, where events are published."""
 
 
 class PageParser(Protocol):
@@ -135,8 +136,10 @@ class Recorder:
         if parsed.failed:
             datum.status = status.STATUS_PARSE_FAILED
         self._end(frame, url, datum, content)
-        for part, key, value in parsed.entries:
-            frame.add(part, key, value)
+        for document in parsed.documents:
+            frame.add_document(document)
+        for _, data in parsed.events:
+            data["score"] = datum.score
         return parsed
 
     def _begin(

@@ -70,15 +70,6 @@ class PageOutput:
     data: ParseData
     entries: list[Entry]
 
-    @property
-    def crawl(self) -> Iterator[tuple[str, CrawlDatum]]:
-        """The records for crawl_parse one by one."""
-        for entry in self.entries:
-            if isinstance(entry, Linked):
-                yield from ((link.to_url, entry.datum) for link in entry.links)
-            else:
-                yield entry
-
 
 class OutputRules:
     """Makes the records by the configured rules."""

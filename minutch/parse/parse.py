@@ -23,7 +23,7 @@ from minutch.errors import FormatError, UsageError
 from minutch.formats.javaio import decode_text
 from minutch.job import Counters, JobContext
 from minutch.parse.segmentparts import PartWriters
-from minutch.parse.segmenttask import PackedPage, SegmentTask
+from minutch.parse.task import PackedPage, SegmentTask
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.tables.database import record_estimate
@@ -33,8 +33,6 @@ log = logging.getLogger(__name__)
 USAGE: Final = "ParseSegment segment [-noFilter] [-noNormalize]"
 _SWITCHES: Final = {"-nofilter": "parse.filter.urls", "-nonormalize": "parse.normalize.urls"}
 
-MANY: Final = 512
-"""Pages from which on kernels are loaded before the first page comes."""
 _SHOWN_BY: Final = 50
 """Pages after which the progress is shown: at each it would be 5 us a page."""
 REPEATED: Final = "left_out_same_url"
@@ -68,8 +66,7 @@ def parse_segment(
     """
     counters = Counters()
     compression, values = segment.stored_sorted(CONTENT)
-    many = record_estimate(segment.parts(CONTENT)) >= MANY
-    make_task = partial(SegmentTask, conf, segment.name, clock.now(), compression=compression, many=many)
+    make_task = partial(SegmentTask, conf, segment.name, clock.now(), compression=compression)
     stores_text = conf.get_boolean("parser.store.text", True)
     folders = [PARSE_DATA, PARSE_TEXT, CRAWL_PARSE] if stores_text else [PARSE_DATA, CRAWL_PARSE]
     with segment.writing(folders) as directory, ExitStack() as stack:

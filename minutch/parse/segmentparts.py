@@ -22,7 +22,7 @@ from minutch.formats.javaio import DataInput
 from minutch.formats.mapfile import DATA, TEXT, MapFileReader, MapFileWriter
 from minutch.formats.recordsort import merge_records, sort_records
 from minutch.formats.sequencefile import RECORD, SequenceFileReader, SequenceFileWriter
-from minutch.parse.segmenttask import PackedDocument
+from minutch.parse.packing import PackedDocument
 from minutch.segment.store import CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT, compression_of, text_key
 from minutch.tables.database import part_name
 

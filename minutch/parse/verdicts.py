@@ -24,8 +24,6 @@ _REMEMBERED: Final = 1 << 17
 """URLs whose verdicts are kept; when there are more, all are forgotten."""
 _REMEMBERED_BYTES: Final = 64 << 20
 _ROOM: Final = 1 << 16
-_WORTH_A_COLUMN: Final = 100
-"""From so many URLs on a column costs less than one after the other."""
 
 
 class VerdictTable:
@@ -97,8 +95,6 @@ class VerdictTable:
         from minutch.kernels.arrow import to_series
 
         count = int(self._state[0]) - first
-        if count < _WORTH_A_COLUMN:
-            return pl.Series([self._judged_alone(number) for number in range(first, first + count)], dtype=pl.Binary)
         views = np.empty((count, 4), np.int32)
         view_urls(self._arena, self._urls, first, views)
         fresh = self._arena[self._urls[first, 0] : self._state[1]]  # Polars reads all of what it is given

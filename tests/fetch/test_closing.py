@@ -10,10 +10,11 @@ import pytest
 from minutch.conf import Configuration
 from minutch.errors import FormatError, StoreError
 from minutch.fetch import closing
-from minutch.fetch.closing import close_segment, stored_codec
+from minutch.fetch.closing import close_segment, stored_codec, stored_compression
 from minutch.fetch.ledger import Outcome
-from minutch.fetch.log import FetchLog, Frame, Part, compressor, pack_records
+from minutch.fetch.log import FetchLog, Frame, Part
 from minutch.formats.sequencefile import SequenceFileReader
+from minutch.parse.packing import DocumentPacker
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
 from minutch.segment.store import COMPRESS_TYPE_PROPERTY, Segment
@@ -73,9 +74,9 @@ def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compre
     for url in ("http://b/", "http://a/"):
         frame = Frame(Outcome.FETCHED, [url])
         frame.add(Part.FETCH, url, CrawlDatum(STATUS_FETCH_SUCCESS).to_bytes())
-        compress = compressor(stored_codec(conf)) or bytes
-        links = [(f"http://z/{n}", compress(CrawlDatum(STATUS_LINKED, n).to_bytes())) for n in (2, 1)]
-        frame.add(Part.CRAWL_PARSE, url, pack_records([(url, compress(CrawlDatum(65).to_bytes())), *links]))
+        links = [(f"http://z/{n}", CrawlDatum(STATUS_LINKED, n)) for n in (2, 1)]
+        records = DocumentPacker.compressing(stored_compression(conf)).crawl_records([(url, CrawlDatum(65)), *links])
+        frame.add(Part.CRAWL_PARSE, url, records)
         frames.append(frame)
     segment, logs = segment_with_logs(tmp_path, conf, frames)
     close_segment(segment, logs, (Part.FETCH, Part.CRAWL_PARSE), conf)

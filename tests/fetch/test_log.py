@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from minutch.errors import FormatError, StoreError
 from minutch.fetch.ledger import Ledger, Outcome
@@ -20,10 +18,8 @@ from minutch.fetch.log import (
     Part,
     frames,
     log_codec,
-    pack_records,
     places,
     settled,
-    unpack_records,
 )
 from minutch.fetch.session import resume
 from minutch.formats.compress import DEFAULT_CODEC, codec
@@ -170,13 +166,6 @@ def test_an_empty_or_headless_log_is_begun_anew(tmp_path: Path) -> None:
         path.write_bytes(content)
         written(path, "http://a/")
         assert [urls for _, urls in settled(path)] == [["http://a/"]]
-
-
-@given(st.lists(st.tuples(st.text(max_size=8), st.binary(max_size=30)), max_size=5))
-def test_packed_records(records: list[tuple[str, bytes]]) -> None:
-    encoded = [(url.encode("utf-8", "replace"), value) for url, value in records if url.isprintable()]
-    packed = pack_records((url, value) for url, value in records if url.isprintable())
-    assert list(unpack_records(packed)) == encoded
 
 
 def test_resume_counts_what_is_done_and_what_is_still_to_follow(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from minutch.fetch.outcome import REPR_KEY, RedirectRules, ending, redirect_datu
 from minutch.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder
 from minutch.fetch.settings import FetchSettings, RedirectSettings
 from minutch.formats.writables import Text
+from minutch.parse.packing import PackedDocument
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
@@ -197,7 +198,7 @@ async def test_signature_without_parsing() -> None:
 
 
 async def test_parsed_pages_have_their_own_records() -> None:
-    page = ParsedPage([(Part.PARSE_TEXT, "http://a/", b"text")], ParseStatus(SUCCESS))
+    page = ParsedPage([PackedDocument(b"http://a/", b"text", b"data", b"crawl")], ParseStatus(SUCCESS))
     frame = Frame(Outcome.FETCHED)
     datum = CrawlDatum()
     found = await recorder(parser=Parser(page)).fetched(
@@ -205,7 +206,8 @@ async def test_parsed_pages_have_their_own_records() -> None:
     )
     assert found is page and datum.signature is None
     assert Content.from_bytes(frame.entries[1].value).metadata["_fst_"] == [str(status.STATUS_FETCH_SUCCESS)]
-    assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, Part.PARSE_TEXT]
+    parse = [Part.CRAWL_PARSE, Part.PARSE_DATA, Part.PARSE_TEXT]
+    assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, *parse]
 
 
 async def test_failed_parse() -> None:

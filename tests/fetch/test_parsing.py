@@ -254,18 +254,17 @@ def fetched_page(url: str, body: bytes) -> tuple[Content, CrawlDatum]:
 
 def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
     conf = conf_for().with_values(trap)
-    item = pack_page(*fetched_page("http://h/", b"good"))
+    item = pack_page(fetched_page("http://h/", b"good")[0], 5)
     (plain,), (full,) = (
         task.finish([task.run(item)])
         for task in (FetchTask(conf, "seg", links=wanted, events=wanted) for wanted in (False, True))
     )
-    assert plain.entries == full.entries and plain.outlinks == [] == plain.events
+    assert plain.documents == full.documents and plain.outlinks == [] == plain.events
     assert full.outlinks == [("http://h/", ["http://h//linked"])]
     assert full.events[0][1] | {"outlinks": []} == {
         "outlinks": [],
         "title": "Title",
         "content-type": None,
-        "score": 2.0,
         "fetchTime": 5,
         "content-language": None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 import polars as pl
@@ -11,17 +12,21 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, PluginError
+from minutch.formats.javaio import encode_text
 from minutch.kernels import arrow as columns_arrow
 from minutch.kernels.arrow import Bytes, Views
 from minutch.parse import verdicts
 from minutch.parse.outlinks import OutlinkRules
+from minutch.parse.packing import DocumentPacker, unpack_records
 from minutch.parse.signature import MD5Signature, TextProfileSignature, from_conf
 from minutch.parse.textlinks import text_outlinks
 from minutch.parse.verdicts import VerdictTable
 from minutch.plugin.chains import URLFilters
 from minutch.records.content import Content
+from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
+from minutch.segment.store import text_key
 from tests.support.pages import configuration
 from tests.urls.strategies import urls
 
@@ -127,6 +132,15 @@ class TestRules:
         check([("http://e.org/", odd), ("http://e.org/\udcff", odd)], 9, 60)
         many = [Outlink(f"http://e.org/{number}") for number in range(200)]
         check([("http://e.org/", [*odd, *many])], 210, 60)
+
+    @given(st.lists(st.tuples(st.text(max_size=8), st.integers(0, 9)), max_size=5), st.sampled_from(["RECORD", "NONE"]))
+    def test_records_packed_and_unpacked(self, records: list[tuple[str, int]], compression: str) -> None:
+        packer = DocumentPacker.compressing(compression)
+        crawl = packer.crawl_records([(url, CrawlDatum(STATUS_LINKED, number)) for url, number in records])
+        inflate = zlib.decompress if compression == "RECORD" else bytes
+        assert [(key, CrawlDatum.from_bytes(inflate(value))) for key, value in unpack_records(crawl)] == [
+            (text_key(encode_text(url)), CrawlDatum(STATUS_LINKED, number)) for url, number in records
+        ]
 
     def test_what_grows_and_what_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(verdicts, "_REMEMBERED", 16)
