@@ -37,6 +37,10 @@ def _is_live(record: logging.LogRecord) -> bool:
     return record.levelno >= logging.WARNING or record.name in _LIVE
 
 
+configured: tuple[int, Path | None, bool] | None = None
+"""Level, file and `only_live` of the last `configure`: what a process that is started afresh takes over."""
+
+
 def configure(
     stream: TextIO, *, level: int = logging.INFO, log_file: Path | None = None, only_live: bool = False
 ) -> list[logging.Handler]:
@@ -45,6 +49,8 @@ def configure(
     With `only_live`, `stream` gets warnings and progress only. Returns the handlers, for whoever wants to take them off
     again. Earlier handlers of the root logger are closed.
     """
+    global configured  # noqa: PLW0603
+    configured = level, log_file, only_live
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)

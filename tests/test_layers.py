@@ -23,7 +23,7 @@ LAYERS = {name: int(number) for number, names in ROWS for name in re.findall(r"`
 BOXES = {name for name, number in LAYERS.items() if number == 4}
 JOBS = {command.module for command in flow.commands().values()}
 
-PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock"}
+PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock", "state"}
 PLUGIN_MAY |= {"formats.writables", "formats.javahash"}
 PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}
 PLUGIN_MAY |= {"kernels"}

@@ -130,6 +130,10 @@ class _Job:
     resumed: Resumed
     interrupted: bool = False
 
+    def share_session(self, share: Share, hooks: Hooks) -> FetchSession:
+        """One of several processes' share of the fetch."""
+        return self.session(share, hooks, _state_of(self.conf), None)
+
     def session(self, share: Share, hooks: Hooks, state: FetchState, total: int | None) -> FetchSession:
         """One process's share of the fetch."""
         hooks.busy_until = state.remember_busy
@@ -188,12 +192,9 @@ def _run_alone(
 def _run_together(
     job: _Job, display: Display, metrics: AbstractContextManager[None], left: int
 ) -> tuple[Ledger, FetchStats]:
-    def make(share: Share, hooks: Hooks) -> FetchSession:
-        return job.session(share, hooks, _state_of(job.conf), None)
-
-    processes = FetchProcesses(job.settings.processes, make, display.tick, left)
+    processes = FetchProcesses(job.settings.processes, job.share_session, display.tick, left)
     with _signals(job, processes.stop, processes.kill):
-        processes.start()  # before anything runs in a thread: the children are forks
+        processes.start()  # before anything runs in a thread: then the children can be forks
         with metrics:
             processes.run()
     return processes.ledger, processes.stats

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
@@ -30,6 +28,7 @@ from minutch.fetch.queues import FetchItem
 from minutch.fetch.session import FetchSession, Share, outcome_counts
 from minutch.fetch.settings import FetchSettings
 from minutch.fetch.stats import FetchStats
+from minutch.processes import start_worker
 
 log = logging.getLogger(__name__)
 
@@ -106,12 +105,8 @@ class _Child:
         await self.session.run()
 
 
-def _child_main(pipe: Connection, others: list[Connection], share: Share, make: MakeSession) -> None:
-    """Life of a child. `others` are the parent's ends, copied by the fork: left open, they would hide its death."""
-    for other in others:
-        other.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def _child_main(pipe: Connection, share: Share, make: MakeSession) -> None:
+    """Life of a child."""
     child = _Child(pipe, share)
     try:
         child.session = make(share, child.hooks())
@@ -162,14 +157,9 @@ class FetchProcesses:
 
     def start(self) -> None:
         """Start the children."""
-        context = multiprocessing.get_context("fork")
         for index in range(self.count):
-            ours, theirs = context.Pipe()
-            others = [ours, *(worker.pipe for worker in self._workers)]
-            process = context.Process(target=_child_main, args=(theirs, others, Share(index, self.count), self.make))
-            process.start()
-            theirs.close()
-            self._workers.append(_Worker(process, ours))
+            args = (Share(index, self.count), self.make)
+            self._workers.append(_Worker(*start_worker(_child_main, args, name="fetch", daemon=False)))
 
     def run(self) -> None:
         """Pass messages, collect results. Raises StoreError if a child failed or died."""

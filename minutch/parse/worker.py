@@ -11,14 +11,11 @@ back is ended by the parent soon after. `memory` bytes are what a worker may tak
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import logging
-import multiprocessing
 import os
 import resource
 import signal
-import sys
 import threading
 import time
 import weakref
@@ -33,6 +30,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar
 
 from minutch.parse.dispatch import ParseTimeout
+from minutch.processes import may_fork, start_worker
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
@@ -54,7 +52,6 @@ NOT_BEGUN: Final = -1
 """In place of the number of an item."""
 POLL: Final = 0.5
 """Seconds after which somebody who waits for a worker looks whether it is stuck."""
-_PR_SET_PDEATHSIG: Final = 1
 _AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -91,31 +88,20 @@ class Running(Generic[R]):
     @property
     def connection(self) -> Connection:
         """Becomes readable when there is something to collect."""
-        return self.worker.connection  # type: ignore[no-any-return]
+        return self.worker.connection
 
 
 class _Worker(Generic[R]):
     """One process, and the batch that it has in hand."""
 
     def __init__(self, task: Task[R], make_task: Callable[[], Task[R]], timeout: float, memory: int) -> None:
-        # A copy of this process is made in a moment and has the task, but it is safe with one thread only: in a copy of
-        # a process that has worked with Polars, Polars waits for ever for threads that are not there.
-        forks = threading.active_count() == 1 and "polars" not in sys.modules
-        context: Any = multiprocessing.get_context("fork" if forks else "spawn")
-        self.connection, theirs = context.Pipe()
+        task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
         self.seen = -1
         self.since = 0.0
-        limits = (self.at, timeout, memory)
-        self.process = context.Process(
-            target=_serve,
-            args=(theirs, self.connection, lambda: task, *limits) if forks else (theirs, None, make_task, *limits),
-            daemon=True,
-            name="parse-worker",
-        )
-        self.process.start()
-        theirs.close()
+        args = (task_of, self.at, timeout, memory)
+        self.process, self.connection = start_worker(_serve, args, name="parse-worker")
 
     def send(self, batch: _Batch[R]) -> None:
         self.batch, self.seen, self.since = batch, NOT_BEGUN, time.monotonic()
@@ -135,24 +121,8 @@ class _Worker(Generic[R]):
         self.process.join()
 
 
-def _serve(
-    connection: Connection,
-    copied: Connection | None,
-    make_task: Callable[[], Task[R]],
-    at: Any,
-    timeout: float,
-    memory: int,
-) -> None:
-    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent hangs up.
-
-    `copied` is the parent's end of the pipe in a worker that is a copy of its parent: left open it would hide the
-    parent's death.
-    """
-    if copied is not None:
-        copied.close()
-        _end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to the whole group: the parent decides when this one ends
+def _serve(connection: Connection, make_task: Callable[[], Task[R]], at: Any, timeout: float, memory: int) -> None:
+    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent hangs up."""
     signal.signal(signal.SIGALRM, _alarm)
     _limit_memory(memory)
     task = make_task()
@@ -184,18 +154,6 @@ def _attempt(task: Task[Any], item: bytes, timeout: float) -> tuple[Any, str]:
 def _set_alarm(seconds: float) -> None:
     """Let the alarm go off in so many seconds, never for 0 or less."""
     signal.setitimer(signal.ITIMER_REAL, max(0.0, seconds))
-
-
-def _end_with_parent() -> None:
-    """Let the system end this process when the parent is killed, whatever it is at: it holds copies of its files.
-
-    Where the system can't (elsewhere than on Linux), the end of the pipe does it after the current batch.
-    """
-    parent = os.getppid()
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _alarm(number: int, frame: FrameType | None) -> None:

@@ -45,6 +45,32 @@ def test_every_url_is_fetched_once(server: MisbehavingServer, tmp_path: Path) ->
     assert not (segment.path / "_fetch").exists()
 
 
+SPAWNS = (
+    "import polars, runpy, sys; sys.argv[0] = 'minutch'; __name__ == '__main__' and"
+    " runpy.run_module('minutch', run_name='__main__')"
+)
+
+
+def test_processes_are_no_forks_of_one_that_has_polars(server: MisbehavingServer, tmp_path: Path) -> None:
+    """They are started afresh, and log as their parent does."""
+    script = tmp_path / "spawns.py"
+    script.write_text(SPAWNS)
+    segment = make_segment(tmp_path, pages(server, 3))
+    given = {**LOOPBACK, "minutch.fetch.processes": "2", "http.timeout": "500"}
+    options = [f"-D{name}={value}" for name, value in given.items()]
+    server.pages["/p1"] = b""  # closes the connection without an answer
+    command = [sys.executable, str(script), "fetch", *options, str(segment.path)]
+    environment = {**os.environ, "NUTCH_LOG_DIR": "", "PYTHONPATH": str(ROOT)}
+    found = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert f"INFO  fetch.chain: fetch of {server.url('p1')} failed with" in found.stderr
+    assert {url.rpartition("/")[2]: found[0].status_name for url, found in fetched(segment).items()} == {
+        "p0": "fetch_success",
+        "p1": "fetch_retry",
+        "p2": "fetch_success",
+    }
+
+
 def test_redirects_go_to_the_process_that_has_the_host(server: MisbehavingServer, tmp_path: Path) -> None:
     names = hosts(server, 12)
     for number, _ in enumerate(names):

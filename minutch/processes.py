@@ -1,0 +1,91 @@
+"""Worker processes: the one place where a process is started, and how it ends with its parent.
+
+A fork has everything at once, but it copies one thread only: Polars, or any other library with threads of its own,
+then waits for ever for threads that are not there. So a process is forked as long as it has one thread and never
+loaded Polars, and started afresh (spawned) otherwise. What a spawned process is given has to be picklable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Final
+
+from minutch import log
+
+_PR_SET_PDEATHSIG: Final = 1
+_LEFT_TO_THE_PARENT: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Sent to the whole group by a terminal or a supervisor: the parent decides when its workers end."""
+
+_parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
+"""This process's ends of the pipes to its workers."""
+
+
+def may_fork() -> bool:
+    """Whether a fork of this process can work."""
+    return threading.active_count() == 1 and "polars" not in sys.modules
+
+
+def start_worker(
+    main: Callable[..., None], args: tuple[Any, ...], *, name: str, daemon: bool = True
+) -> tuple[BaseProcess, Connection]:
+    """Start `main(connection, *args)` in a process of its own; returns it and the other end of its pipe.
+
+    A daemon may have no workers of its own. The process is killed with its parent where the system can do that;
+    elsewhere it finds the end of its pipe.
+    """
+    forks = may_fork()
+    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+    ours, theirs = context.Pipe()
+    _parents_ends.add(ours)
+    process = context.Process(
+        target=_forked if forks else _spawned,
+        args=(os.getpid() if forks else log.configured, main, theirs, *args),
+        name=name,
+        daemon=daemon,
+    )
+    process.start()
+    theirs.close()
+    return process, ours
+
+
+def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
+    for end in list(_parents_ends):  # left open, these copies would hide the parent's death
+        end.close()
+    _parents_ends.clear()
+    _end_with(parent)
+    _work(main, *args)
+
+
+def _spawned(logging: tuple[int, Path | None, bool] | None, main: Callable[..., None], *args: Any) -> None:
+    if logging is not None:
+        level, log_file, only_live = logging
+        log.configure(sys.stderr, level=level, log_file=log_file, only_live=only_live)
+    _work(main, *args)
+
+
+def _work(main: Callable[..., None], *args: Any) -> None:
+    for number in _LEFT_TO_THE_PARENT:
+        signal.signal(number, signal.SIG_IGN)
+    main(*args)
+
+
+def _end_with(parent: int) -> None:
+    """Let the system kill this process when its parent ends, whatever it is at: it holds copies of open files.
+
+    The system watches the thread that forked, so this is for forks, which are made by a process's only thread.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
