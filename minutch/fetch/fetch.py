@@ -33,10 +33,10 @@ from minutch.fetch.ledger import Ledger
 from minutch.fetch.log import Part
 from minutch.fetch.loop import Hooks
 from minutch.fetch.metrics import MetricsServer
-from minutch.fetch.processes import FetchProcesses, share_settings
+from minutch.fetch.processes import FetchProcesses
 from minutch.fetch.publish import Publishers
 from minutch.fetch.session import FetchSession, Resumed, Share, open_session, resume
-from minutch.fetch.settings import FetchSettings
+from minutch.fetch.settings import FetchSettings, share_of
 from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import FetchStats
 from minutch.job import Counters, JobContext
@@ -144,7 +144,7 @@ class _Job:
             self.files,
             self.work / f"log-{share.index}",
             self.conf,
-            share_settings(self.settings, share),
+            share_of(self.settings, share.index, share.count),
             self.clock,
             state=state,
             resumed=self.resumed,

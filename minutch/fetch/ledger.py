@@ -8,59 +8,57 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import Final, Self
 
 from minutch.errors import StoreError
 from minutch.job import Counters
 
 
 class Outcome(IntEnum):
-    """The end of one URL in this fetch. The numbers stand in the fetch log."""
+    """The end of one URL in this fetch. The numbers stand in the fetch log.
 
-    FETCHED = 1
-    NOTMODIFIED = 2
-    REDIRECTED = 3
-    GONE = 4
-    RETRY = 5
-    DENIED = 6
-    DEFERRED = 7
-    SKIPPED_TIMELIMIT = 8
-    SKIPPED_EXCEPTIONS = 9
-    SKIPPED_THROUGHPUT = 10
-    SKIPPED_TIMEOUT = 11
-    SKIPPED_FILTERED = 12
-    SKIPPED_INVALID = 13
-    SKIPPED_INTERRUPTED = 14
-    FOLLOWED = 15
+    `label` is its name in the table at the end, `reason` stands in the record of a URL that was not asked for, `event`
+    is Nutch's counter of such URLs.
+    """
+
+    label: str
+    reason: str
+    event: str
+
+    def __new__(cls, number: int, label: str, reason: str = "", event: str = "") -> Self:
+        """A row of the table below."""
+        outcome = int.__new__(cls, number)
+        outcome._value_ = number
+        outcome.label, outcome.reason, outcome.event = label, reason, event
+        return outcome
+
+    FETCHED = 1, "fetched"
+    NOTMODIFIED = 2, "not modified"
+    REDIRECTED = 3, "redirected"
+    GONE = 4, "gone"
+    RETRY = 5, "retry"
+    DENIED = 6, "denied"
+    DEFERRED = 7, "deferred", "the host asked to come back later"
+    SKIPPED_TIMELIMIT = 8, "skipped (time limit)", "the time limit was reached", "hit_by_timelimit_total"
+    SKIPPED_EXCEPTIONS = (
+        9, "skipped (too many exceptions)", "too many exceptions in the queue", "above_exception_threshold_total",
+    )  # fmt: skip
+    SKIPPED_THROUGHPUT = 10, "skipped (too slow)", "the fetch was too slow", "hit_by_throughput_threshold_total"
+    SKIPPED_TIMEOUT = 11, "skipped (nothing moved)", "nothing moved any more", "hit_by_timeout_total"
+    SKIPPED_FILTERED = 12, "skipped (filtered)", "filtered", "filtered_total"
+    SKIPPED_INVALID = 13, "skipped (no valid URL)", "no queue for this URL"
+    SKIPPED_INTERRUPTED = 14, "skipped (interrupted)", "the fetch was interrupted"
+    FOLLOWED = 15, "followed links"
     """A link that was followed in the same fetch; no URL of the list."""
-
-    @property
-    def label(self) -> str:
-        """As the table at the end names it."""
-        return _LABELS[self]
 
     @property
     def skipped(self) -> bool:
         """Never asked for."""
-        return _LABELS[self].startswith("skipped")
+        return self.label.startswith("skipped")
 
 
-_LABELS = {
-    Outcome.FETCHED: "fetched",
-    Outcome.NOTMODIFIED: "not modified",
-    Outcome.REDIRECTED: "redirected",
-    Outcome.GONE: "gone",
-    Outcome.RETRY: "retry",
-    Outcome.DENIED: "denied",
-    Outcome.DEFERRED: "deferred",
-    Outcome.SKIPPED_TIMELIMIT: "skipped (time limit)",
-    Outcome.SKIPPED_EXCEPTIONS: "skipped (too many exceptions)",
-    Outcome.SKIPPED_THROUGHPUT: "skipped (too slow)",
-    Outcome.SKIPPED_TIMEOUT: "skipped (nothing moved)",
-    Outcome.SKIPPED_FILTERED: "skipped (filtered)",
-    Outcome.SKIPPED_INVALID: "skipped (no valid URL)",
-    Outcome.SKIPPED_INTERRUPTED: "skipped (interrupted)",
-    Outcome.FOLLOWED: "followed links",
-}
+OUTCOMES: Final = {int(outcome): outcome for outcome in Outcome}
+"""By number."""
 
 
 class Ledger:
@@ -99,4 +97,4 @@ class Ledger:
     def merge(self, outcomes: Mapping[int, int]) -> None:
         """Add the counts of another process."""
         for outcome, count in outcomes.items():
-            self.settle(Outcome(outcome), count)
+            self.settle(OUTCOMES[outcome], count)

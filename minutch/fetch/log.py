@@ -30,7 +30,7 @@ from typing import BinaryIO, Final, NamedTuple, Self
 from isal import isal_zlib
 
 from minutch.errors import ChecksumError, FormatError, StoreError
-from minutch.fetch.ledger import Outcome
+from minutch.fetch.ledger import OUTCOMES, Outcome
 from minutch.formats.compress import DEFAULT_CODEC, codec
 from minutch.formats.javaio import decode_text, encode_text
 from minutch.parse.packing import PackedDocument
@@ -59,7 +59,6 @@ class Part(IntEnum):
 
 
 _PARTS: Final = {int(part): part for part in Part}
-_OUTCOMES: Final = {int(outcome): outcome for outcome in Outcome}
 _COMPRESSED: Final = frozenset({Part.FETCH, Part.CONTENT})
 """Parts whose values the log compresses; those of a parse come from its workers as they are to be stored."""
 
@@ -291,7 +290,7 @@ def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str],
             pos += _LENGTH.size
             listed.append(decode_text(payload[pos : pos + length]))
             pos += length
-        return _OUTCOMES[outcome], listed, pos
+        return OUTCOMES[outcome], listed, pos
     except (struct.error, ValueError, KeyError) as exc:
         raise FormatError(f"broken frame in the fetch log ({exc})", path=path, offset=at) from exc
 

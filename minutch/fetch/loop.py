@@ -38,26 +38,9 @@ SYNC_EVERY: Final = 0.25
 SHORTEST_WAIT: Final = 0.001
 """Seconds; a timer is never set shorter."""
 
-_REASONS: Final = {
-    Outcome.SKIPPED_TIMELIMIT: "the time limit was reached",
-    Outcome.SKIPPED_EXCEPTIONS: "too many exceptions in the queue",
-    Outcome.SKIPPED_THROUGHPUT: "the fetch was too slow",
-    Outcome.SKIPPED_TIMEOUT: "nothing moved any more",
-    Outcome.SKIPPED_FILTERED: "filtered",
-    Outcome.SKIPPED_INVALID: "no queue for this URL",
-    Outcome.SKIPPED_INTERRUPTED: "the fetch was interrupted",
-    Outcome.DEFERRED: "the host asked to come back later",
-}
 _REFUSALS: Final = {
     QueuingStatus.ABOVE_EXCEPTION_THRESHOLD: Outcome.SKIPPED_EXCEPTIONS,
     QueuingStatus.HOST_BUSY: Outcome.DEFERRED,
-}
-_EVENTS: Final = {
-    Outcome.SKIPPED_TIMELIMIT: "hit_by_timelimit_total",
-    Outcome.SKIPPED_EXCEPTIONS: "above_exception_threshold_total",
-    Outcome.SKIPPED_THROUGHPUT: "hit_by_throughput_threshold_total",
-    Outcome.SKIPPED_TIMEOUT: "hit_by_timeout_total",
-    Outcome.SKIPPED_FILTERED: "filtered_total",
 }
 
 
@@ -173,7 +156,7 @@ class FetchLoop:
         try:
             now = self.clock.now()
             self._feed(now)
-            while len(self._running) < self._allowed() and (item := self.queues.take(now)) is not None:
+            while self._free_at(now) == now and (item := self.queues.take(now)) is not None:
                 self._start(item, now)
             if self._is_done():
                 self._end.set_result(None)
@@ -199,8 +182,15 @@ class FetchLoop:
     def _is_done(self) -> bool:
         return self.feeder.done and not self.queues.size and not self._running and self.hooks.nothing_to_do()
 
-    def _allowed(self) -> int:
-        """Threads that may run now: one more every fetcher.threads.start.delay ms at the beginning."""
+    def _free_at(self, now: int) -> int | None:
+        """When one more chain may start: `now`, later as long as threads are being started, None if all are at work."""
+        running = len(self._running)
+        if running >= self._threads:
+            return None
+        return now if running < self._started_threads() else now + self.settings.start_delay
+
+    def _started_threads(self) -> int:
+        """Threads that have started: one more every fetcher.threads.start.delay ms at the beginning."""
         delay = self.settings.start_delay
         if delay <= 0:
             return self._threads
@@ -303,37 +293,33 @@ class FetchLoop:
         self.hooks.busy_until(queue_id, time)
         self.queues.rest_until(queue_id, time, now)
         if time - now > self.settings.hung_after:
-            self.purged(self.queues.drop(queue_id), Outcome.DEFERRED, _REASONS[Outcome.DEFERRED])
+            self.purged(self.queues.drop(queue_id), Outcome.DEFERRED, Outcome.DEFERRED.reason)
 
     def _skip(self, item: FetchItem, outcome: Outcome, reason: str | None = None) -> None:
         frame = Frame(outcome, [] if item.listed is None else [item.listed])
         if item.listed is None:
             frame.outcome = Outcome.FOLLOWED
         url = item.url if item.listed is None else item.listed
-        self.recorder.skipped(frame, url, item.datum, reason or _REASONS[outcome], self.clock.now())
-        if outcome in _EVENTS and reason is None:
-            self.stats.events[_EVENTS[outcome]] += 1
+        self.recorder.skipped(frame, url, item.datum, reason or outcome.reason, self.clock.now())
+        if outcome.event and reason is None:
+            self.stats.events[outcome.event] += 1
         self._write(frame)
 
     def _drop_waiting(self, outcome: Outcome) -> None:
         dropped = self.queues.drop_all()
         if dropped:
-            log.warning("%s: dropping %d queued URLs", _REASONS[outcome], len(dropped))
+            log.warning("%s: dropping %d queued URLs", outcome.reason, len(dropped))
         for item in dropped:
             self._skip(item, outcome)
 
     # -- time --------------------------------------------------------------------------------------------------
 
     def _set_timer(self, now: int) -> None:
-        """Wake up when the next queue does, or the next thread may start."""
-        allowed = self._allowed()
-        if len(self._running) >= self._threads:
+        """Wake up when a queue yields again and a thread is free for it."""
+        ready, free = self.queues.next_ready(), self._free_at(now)
+        if ready is None or free is None:
             return
-        due = self.queues.next_ready()
-        if due is None:
-            return
-        if len(self._running) >= allowed:
-            due = max(due, now + self.settings.start_delay)
+        due = max(ready, free)
         if self._timer is not None:
             if now < self._timer_due <= due:
                 return

@@ -26,7 +26,6 @@ from minutch.fetch.ledger import Ledger
 from minutch.fetch.loop import Hooks, Snapshot
 from minutch.fetch.queues import FetchItem
 from minutch.fetch.session import FetchSession, Share, outcome_counts
-from minutch.fetch.settings import FetchSettings
 from minutch.fetch.stats import FetchStats
 from minutch.processes import start_worker
 
@@ -36,20 +35,6 @@ POLL: Final = 0.5
 """Seconds that the parent waits for a message before it looks around."""
 
 MakeSession = Callable[[Share, Hooks], FetchSession]
-
-
-def share_settings(settings: FetchSettings, share: Share) -> FetchSettings:
-    """One process's part of threads, queue depth, bandwidth and throughput."""
-    count = share.count
-    threads = max(1, settings.threads // count + (share.index < settings.threads % count))
-    pressure = settings.pressure
-    pressure = replace(
-        pressure,
-        min_pages=pressure.min_pages if pressure.min_pages < 0 else pressure.min_pages // count,
-        bits_per_second=pressure.bits_per_second if pressure.bits_per_second < 0 else pressure.bits_per_second // count,
-        max_threads=max(threads, pressure.max_threads // count),
-    )
-    return replace(settings, threads=threads, queue_depth=max(1, settings.queue_depth // count), pressure=pressure)
 
 
 # -- in a child ------------------------------------------------------------------------------------------------

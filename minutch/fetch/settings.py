@@ -2,16 +2,22 @@
 
 Seconds in the configuration become whole milliseconds here by Java's 32-bit float arithmetic (`0.01` s is 10 ms).
 A time of -1 means "none" throughout.
+
+Where several processes share a fetch, `share_of` gives each its part of the settings that are `divided` among them;
+the others hold for a host, a page or a thread, and so in each process alike.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minutch.conf import Configuration
 from minutch.formats.javahash import float32
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +28,15 @@ QUEUE_MODES: Final = (BY_HOST, BY_DOMAIN, BY_IP)
 
 NEVER: Final = -1
 UNLIMITED: Final = 0x7FFF_FFFF
+
+_LEAST: Final = "least"
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def divided(default: int | None = None, *, least: int = 0) -> Any:
+    """A field that is divided among the processes of a fetch, of which each gets `least` at least."""
+    metadata = {_LEAST: least}
+    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
 
 
 def millis(seconds: float) -> int:
@@ -148,11 +163,11 @@ class FollowSettings:
 class PressureSettings:
     """Throughput threshold and bandwidth target: when the fetch gives up, and how many threads it runs."""
 
-    min_pages: int = NEVER
+    min_pages: int = divided(NEVER)
     retries: int = 5
     check_after: int = 0
-    bits_per_second: int = NEVER
-    max_threads: int = 10
+    bits_per_second: int = divided(NEVER, least=1)
+    max_threads: int = divided(10, least=1)
     check_every: int = 30
 
     @classmethod
@@ -175,7 +190,7 @@ class PressureSettings:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSettings:
     """All of it, and what belongs to none of the groups. `hung_after` in ms, `start_delay` in ms per thread."""
 
@@ -184,9 +199,9 @@ class FetchSettings:
     redirects: RedirectSettings
     follow: FollowSettings
     pressure: PressureSettings
-    threads: int
+    threads: int = divided(least=1)
     start_delay: int
-    queue_depth: int
+    queue_depth: int = divided(least=1)
     hung_after: int
     parse: bool
     store_content: bool
@@ -229,3 +244,15 @@ class FetchSettings:
             store_etag=conf.get_boolean("http.store.etag", True),
             processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
         )
+
+
+def share_of(settings: T, index: int, count: int) -> T:
+    """The settings of process `index` of `count`."""
+    changes: dict[str, Any] = {}
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        if is_dataclass(value) and not isinstance(value, type):
+            changes[item.name] = share_of(value, index, count)
+        elif _LEAST in item.metadata and value > 0:
+            changes[item.name] = max(item.metadata[_LEAST], value // count + (index < value % count))
+    return replace(settings, **changes)

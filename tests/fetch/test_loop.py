@@ -13,6 +13,7 @@ import pytest
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.errors import ProtocolError, StoreError
+from minutch.fetch import loop as loop_module
 from minutch.fetch.chain import ChainRunner
 from minutch.fetch.feeder import Feeder
 from minutch.fetch.hosts import queue_key
@@ -536,6 +537,23 @@ async def test_threads_start_one_after_the_other(bench: Bench) -> None:
     await loop.run()
     loop.log.close()
     assert seen[:3] == [1, 2, 3]
+
+
+async def test_the_loop_wakes_by_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a queue has rested, and when the next thread may start: nothing else wakes it here."""
+    monkeypatch.setattr(loop_module, "TICK", 1e6)
+    settings = replace(QUICK, start_delay=20, threads=3, queues=QueueSettings(crawl_delay=20))
+    web = Web()
+    everybody = asyncio.Barrier(3)
+
+    async def waits() -> ProtocolOutput:
+        await everybody.wait()
+        return ProtocolOutput(None, ProtocolStatus(codes.GONE))
+
+    web.pages = {f"http://{host}/0": waits for host in "abc"}
+    listed = [*web.pages, "http://a/1", "http://a/2"]
+    found = await asyncio.wait_for(bench.fetch(web, listed, settings), 60)
+    assert found.outcomes == {Outcome.GONE: 3, Outcome.FETCHED: 2}
 
 
 async def test_events_are_published(bench: Bench) -> None:

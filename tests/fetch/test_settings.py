@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 from minutch.conf import Configuration
@@ -14,6 +16,7 @@ from minutch.fetch.settings import (
     RedirectSettings,
     RobotsSettings,
     millis,
+    share_of,
 )
 
 DEFAULTS = Configuration.load([])
@@ -101,3 +104,46 @@ def test_robotstxt_is_not_stored_without_content(caplog: pytest.LogCaptureFixtur
 @pytest.mark.parametrize(("seconds", "expected"), [(0.01, 10), (5.0, 5000), (0.3, 300), (1e-4, 0), (2.5, 2500)])
 def test_milliseconds(seconds: float, expected: int) -> None:
     assert millis(seconds) == expected
+
+
+HOLDS_IN_EACH = {
+    "queues": {field.name for field in fields(QueueSettings)},
+    "robots": {field.name for field in fields(RobotsSettings)},
+    "redirects": {field.name for field in fields(RedirectSettings)},
+    "follow": {field.name for field in fields(FollowSettings)},
+    "pressure": {"retries", "check_after", "check_every"},
+    "": {"start_delay", "hung_after", "parse", "store_content", "store_robots", "signature", "filter_urls"}
+    | {"normalize_urls", "publish", "record_skipped", "store_etag", "processes"},
+}
+"""Settings about a host, a page, a thread or a point in time: they are the same in all processes of a fetch."""
+
+
+def flat(settings: FetchSettings) -> dict[tuple[str, str], int]:
+    """All settings by group and name."""
+    groups = {"": settings} | {group: getattr(settings, group) for group in HOLDS_IN_EACH if group}
+    return {
+        (group, field.name): getattr(values, field.name)
+        for group, values in groups.items()
+        for field in fields(values)
+        if field.name not in groups
+    }
+
+
+def test_every_setting_is_divided_among_processes_or_holds_in_each() -> None:
+    whole = FetchSettings.from_conf(
+        conf(fetcher_throughput_threshold_pages="10", fetcher_bandwidth_target="100", fetcher_maxNum_threads="40"), 0, 7
+    )
+    parts = [flat(share_of(whole, index, 3)) for index in range(3)]
+    for (group, name), value in flat(whole).items():
+        values = [part[group, name] for part in parts]
+        if name in HOLDS_IN_EACH[group]:
+            assert values == [value] * 3, name
+        else:
+            assert sum(values) == value and max(values) - min(values) <= 1, name
+
+
+def test_no_process_is_without_a_thread_and_what_is_off_stays_off() -> None:
+    settings = FetchSettings.from_conf(conf(fetcher_queue_depth_multiplier="1", fetcher_maxNum_threads="2"), 0, 2)
+    for part in (share_of(settings, index, 4) for index in range(4)):
+        assert (part.threads, part.queue_depth, part.pressure.max_threads) == (1, 1, 1)
+        assert (part.pressure.min_pages, part.pressure.bits_per_second) == (NEVER, NEVER)
