@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import ProtocolError
 from minutch.formats.writables import Text
@@ -29,9 +30,10 @@ FLUSH: Final = 500
 class _Tagging(Protocol):
     """A protocol with entity tags brought to it and taken from it."""
 
-    def __init__(self, inner: Protocol, state: FetchState) -> None:
+    def __init__(self, inner: Protocol, state: FetchState, clock: Clock) -> None:
         self._inner = inner
         self._state = state
+        self._clock = clock
         self._fresh: list[tuple[str, str]] = []
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
@@ -59,7 +61,7 @@ class _Tagging(Protocol):
 
     def flush(self) -> None:
         """Write the tags collected so far."""
-        self._state.remember_etags(self._fresh)
+        self._state.remember_etags(self._fresh, self._clock.now())
         self._fresh.clear()
 
     def look_ahead(self, url: str) -> None:
@@ -72,8 +74,10 @@ class _Tagging(Protocol):
 class ProtocolLookup:
     """Protocols by URL; those of a scheme are looked up once where no host has a protocol of its own."""
 
-    def __init__(self, conf: Configuration, state: FetchState | None = None) -> None:
+    def __init__(self, conf: Configuration, clock: Clock, state: FetchState | None = None) -> None:
+        """With `state` entity tags are brought to requests, and kept."""
         self._factory = ProtocolFactory(conf)
+        self._clock = clock
         self._state = state
         self._by_scheme: dict[str, Protocol] = {}
         self._tagging: dict[int, _Tagging] = {}
@@ -99,7 +103,7 @@ class ProtocolLookup:
     def _tagged(self, protocol: Protocol) -> Protocol:
         if self._state is None:
             return protocol
-        return self._tagging.setdefault(id(protocol), _Tagging(protocol, self._state))
+        return self._tagging.setdefault(id(protocol), _Tagging(protocol, self._state, self._clock))
 
     async def close(self) -> None:
         """Close the protocols that were used."""

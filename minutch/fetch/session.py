@@ -134,7 +134,7 @@ def open_session(
     queues = FetchQueues(settings.queues, follow=follow, seed=now)
     key = queue_key(settings.queues.mode, resolve_address)
     filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
-    protocols = ProtocolLookup(conf, state if settings.store_etag else None)
+    protocols = ProtocolLookup(conf, clock, state if settings.store_etag else None)
     feeder = Feeder(
         fetch_list(files),
         key,
@@ -168,6 +168,7 @@ def open_session(
     for item in _followed(resumed, key, share):
         queues.add(item, now)
     if state is not None:
+        state.forget_old(now)
         for host, until in state.busy_hosts(now).items():
             if share.owns(host):
                 queues.rest_until(host, until, now)

@@ -1,31 +1,32 @@
 """What a crawl remembers from round to round about hosts and pages, beside Nutch's own files.
 
-    busy(host TEXT PRIMARY KEY, until INTEGER)        a host that asked (Retry-After) not to be called before, in ms
-    etag(url BLOB PRIMARY KEY, tag TEXT)              the entity tag that a page came with; url: BLAKE2b, 16 bytes
+    busy(host TEXT PRIMARY KEY, until INTEGER)              a host that asked (Retry-After) not to be called before, ms
+    etag(url BLOB PRIMARY KEY, tag TEXT, seen INTEGER)      the entity tag that a page came with, and when (ms);
+                                                            url: BLAKE2b, 16 bytes
 
-One SQLite file, `fetch.sqlite`, in the state folder of the crawl. Losing it costs a few requests, nothing else: a file
-that can't be read is put aside and begun anew.
+One file (minutch.state), `fetch.sqlite`, in the state folder of the crawl.
 """
 
 from __future__ import annotations
 
-import logging
-import sqlite3
 from collections.abc import Iterable
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-log = logging.getLogger(__name__)
+from minutch.state import StateFile
 
 FILE_NAME: Final = "fetch.sqlite"
 MAX_TAG: Final = 512
 """Characters; a longer entity tag is not kept."""
+MOST_HOSTS: Final = 100_000
+MOST_TAGS: Final = 5_000_000
+TAG_LIFE: Final = 180 * 86_400_000
+"""ms for which an entity tag is kept: twice as long as Nutch leaves a page alone at most (db.fetch.interval.max)."""
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS busy (host TEXT PRIMARY KEY, until INTEGER) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS etag (url BLOB PRIMARY KEY, tag TEXT) WITHOUT ROWID;
+CREATE TABLE busy (host TEXT PRIMARY KEY, until INTEGER) WITHOUT ROWID;
+CREATE TABLE etag (url BLOB PRIMARY KEY, tag TEXT, seen INTEGER) WITHOUT ROWID;
+CREATE INDEX etag_seen ON etag (seen);
 """
 
 
@@ -39,59 +40,31 @@ def _digest(url: str) -> bytes:
     return blake2b(url.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-class FetchState:
+class FetchState(StateFile):
     """The file, open."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE_NAME
-        self._db = self._open()
+        super().__init__(folder / FILE_NAME, _SCHEMA)
 
-    def _open(self) -> sqlite3.Connection:
-        for _ in range(2):
-            try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                return self._connect(str(self.path))
-            except (sqlite3.DatabaseError, OSError) as exc:
-                log.warning("%s: begun anew: %s", self.path, exc)
-                with suppress(OSError):
-                    self.path.replace(self.path.with_suffix(".damaged"))
-        return self._connect(":memory:")
-
-    @staticmethod
-    def _connect(path: str) -> sqlite3.Connection:
-        db = sqlite3.connect(path, timeout=5)
-        if path != ":memory:":
-            db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")
-        db.executescript(_SCHEMA)
-        return db
+    def forget_old(self, now: int) -> None:
+        """Remove what is of no use at `now` (ms) any more."""
+        self.prune("busy", "until", now, MOST_HOSTS)
+        self.prune("etag", "seen", now - TAG_LIFE, MOST_TAGS)
 
     def busy_hosts(self, now: int) -> dict[str, int]:
         """Hosts that are still not to be called, with the time in ms."""
-        return dict(self._db.execute("SELECT host, until FROM busy WHERE until > ?", (now,)))
+        return dict(self.read("SELECT host, until FROM busy WHERE until > ?", (now,)))
 
     def remember_busy(self, host: str, until: int) -> None:
         """`host` asked not to be called before `until` (ms)."""
-        with suppress(sqlite3.DatabaseError), self._db:
-            self._db.execute("INSERT OR REPLACE INTO busy VALUES (?, ?)", (host, until))
+        self.write("INSERT OR REPLACE INTO busy VALUES (?, ?)", [(host, until)])
 
     def etag(self, url: str) -> str | None:
         """The entity tag of a page's last version."""
-        row = self._db.execute("SELECT tag FROM etag WHERE url = ?", (_digest(url),)).fetchone()
-        return None if row is None else str(row[0])
+        rows = self.read("SELECT tag FROM etag WHERE url = ?", (_digest(url),))
+        return str(rows[0][0]) if rows else None
 
-    def remember_etags(self, tags: Iterable[tuple[str, str]]) -> None:
+    def remember_etags(self, tags: Iterable[tuple[str, str]], now: int) -> None:
         """Keep the entity tags of pages, by URL."""
-        rows = [(_digest(url), tag) for url, tag in tags if len(tag) <= MAX_TAG]
-        with suppress(sqlite3.DatabaseError), self._db:
-            self._db.executemany("INSERT OR REPLACE INTO etag VALUES (?, ?)", rows)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
+        rows = [(_digest(url), tag, now) for url, tag in tags if len(tag) <= MAX_TAG]
+        self.write("INSERT OR REPLACE INTO etag VALUES (?, ?, ?)", rows)

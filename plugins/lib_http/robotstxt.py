@@ -117,6 +117,8 @@ class RobotsStore:
         self._life = life
         self._known: OrderedDict[str, tuple[float, RobotRules]] = OrderedDict()
         self._asked: dict[str, asyncio.Future[RobotRules]] = {}
+        if disk is not None:
+            disk.forget_old(now() - life)
 
     @classmethod
     def from_conf(cls, conf: Configuration, fetch: Fetch) -> RobotsStore:
@@ -166,7 +168,7 @@ class RobotsStore:
             del self._asked[key]
 
     def close(self) -> None:
-        """Save what is not on disk yet."""
+        """Close the cache on disk."""
         if self._disk is not None:
             self._disk.close()
 

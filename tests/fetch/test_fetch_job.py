@@ -226,6 +226,20 @@ def test_a_resource_is_asked_for_by_its_last_version(server: MisbehavingServer, 
     assert names == {"_rs_", "nutch.protocol.code", "_pst_"}
 
 
+def test_a_damaged_state_costs_requests_and_no_page(server: MisbehavingServer, tmp_path: Path) -> None:
+    """Pages that were fetched before are, though what is known of them can't be looked up."""
+    urls = pages(server, 3)
+    segment = make_segment(tmp_path, [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0, modified_time=1)) for url in urls])
+    folder = state_folder(segment.path)
+    with FetchState(folder) as state:
+        state.remember_etags([(f"http://h/{n}", "tag") for n in range(2000)], 10**15)
+    path = folder / "fetch.sqlite"
+    path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 40_000)
+    (folder / "robots.sqlite").write_bytes(b"damaged" * 1000)
+    assert fetch_segment(segment, conf_for())["fetched"] == 3
+    assert sorted(found.name for found in folder.glob("*.damaged")) == ["fetch.damaged", "robots.damaged"]
+
+
 def test_robots_txt_is_not_asked_for_again_in_the_next_round(server: MisbehavingServer, tmp_path: Path) -> None:
     server.pages["/robots.txt"] = page(b"User-agent: *\nDisallow: /p1\n")
     urls = pages(server, 2)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from minutch.errors import StoreError
+from minutch.fetch import state as state_module
 from minutch.fetch.display import Display, clock_time, host_table, live_line, result_table, status_lines, time_left
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.loop import Snapshot
@@ -175,16 +176,21 @@ def test_state_outlives_its_process(tmp_path: Path) -> None:
     with FetchState(tmp_path) as state:
         state.remember_busy("a", 1000)
         state.remember_busy("b", 2000)
-        state.remember_etags([("http://a/", '"1"'), ("http://a/", '"2"'), ("http://b/", "x" * 600)])
+        state.remember_etags([("http://a/", '"1"'), ("http://a/", '"2"'), ("http://b/", "x" * 600)], 5)
     with FetchState(tmp_path) as state:
         assert state.busy_hosts(1000) == {"b": 2000}
         assert state.etag("http://a/") == '"2"'
         assert state.etag("http://b/") is None
 
 
-def test_damaged_state_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "fetch.sqlite").write_bytes(b"no database" * 1000)
+def test_state_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_module, "MOST_TAGS", 2)
     with FetchState(tmp_path) as state:
         state.remember_busy("a", 1000)
-        assert state.busy_hosts(0) == {"a": 1000}
-    assert "begun anew" in caplog.text
+        for number in range(5):
+            state.remember_etags([(f"http://a/{number}", "x")], number)
+        state.forget_old(1000)
+        assert [state.etag(f"http://a/{number}") for number in range(5)] == [None, None, None, "x", "x"]
+        assert state.busy_hosts(0) == {}
+        state.forget_old(state_module.TAG_LIFE + 3)
+        assert [state.etag(f"http://a/{number}") for number in (3, 4)] == [None, "x"]

@@ -223,7 +223,7 @@ def test_a_damaged_cache_is_begun_anew(tmp_path: Path, caplog: pytest.LogCapture
     disk.close()
     disk.close()
     assert disk.get("k", 0) is None
-    assert "begun anew" in caplog.text
+    assert "replaced by a new one" in caplog.text
 
 
 # -- sitemaps and Content-Signal -------------------------------------------------------------------------------

@@ -1,0 +1,138 @@
+"""What is remembered from run to run beside Nutch's own files, in SQLite: a cache that may be lost at any time.
+
+Losing it costs a few requests, nothing else, so nothing here raises. A file that turns out to be damaged, at whatever
+moment, is put aside under `<name>.damaged` and a new one takes its place; the log says so once. Where no file can be
+written, memory serves until the process ends. Several processes may have one file open.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+log = logging.getLogger(__name__)
+
+WAIT: Final = 5.0
+"""Seconds for which one process waits for another's write."""
+_IN_MEMORY: Final = ":memory:"
+_DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR})
+
+T = TypeVar("T")
+
+
+class StateFile:
+    """One file, open. `schema` is the SQL that makes its tables; a file with any other is emptied."""
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self.path = path
+        self._schema = schema
+        self._version = zlib.crc32(schema.encode()) & 0x7FFF_FFFF
+        self._complained = False
+        self._db: sqlite3.Connection | None = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        for _ in range(2):
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                return self._connect(str(self.path))
+            except (sqlite3.Error, OSError) as error:
+                if not _is_damage(error):
+                    log.warning("%s: can't be used, nothing is remembered: %s", self.path, error)
+                    break
+                self._put_aside(error)
+        return self._connect(_IN_MEMORY)
+
+    def _connect(self, path: str) -> sqlite3.Connection:
+        db = sqlite3.connect(path, timeout=WAIT)
+        try:
+            if path != _IN_MEMORY:
+                db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            if self._version_of(db) != self._version:
+                self._make_tables(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _make_tables(self, db: sqlite3.Connection) -> None:
+        db.execute("BEGIN IMMEDIATE")
+        if self._version_of(db) != self._version:  # or another process has made them meanwhile
+            for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+                db.execute(f'DROP TABLE "{name}"')
+            for statement in self._schema.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version={self._version}")
+        db.commit()
+
+    @staticmethod
+    def _version_of(db: sqlite3.Connection) -> int:
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _put_aside(self, error: Exception) -> None:
+        if not self._complained:
+            log.warning("%s: can't be read and is replaced by a new one: %s", self.path, error)
+        self._complained = True
+        with suppress(OSError):
+            self.path.replace(self.path.with_suffix(".damaged"))
+        for suffix in ("-wal", "-shm"):
+            with suppress(OSError):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a query; none if they can't be read."""
+        return self._do(lambda db: db.execute(sql, values).fetchall()) or []
+
+    def write(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Execute a statement for each of `rows`, all or none."""
+        values = list(rows)
+
+        def execute(db: sqlite3.Connection) -> None:
+            with db:
+                db.executemany(sql, values)
+
+        self._do(execute)
+
+    def prune(self, table: str, column: str, before: float, most: int) -> None:
+        """Remove the rows of a table whose `column` (a time) is `before` or earlier, and all but the `most` latest."""
+        self.write(f"DELETE FROM {table} WHERE {column} <= ?", [(before,)])
+        latest = f"SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1 OFFSET ?"
+        self.write(f"DELETE FROM {table} WHERE {column} <= ({latest})", [(most,)])
+
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        for _ in range(2):
+            if self._db is None:
+                return None
+            try:
+                return work(self._db)
+            except sqlite3.Error as error:
+                if not _is_damage(error):
+                    log.debug("%s: %s", self.path, error)
+                    return None
+                self._db.close()
+                self._put_aside(error)
+                self._db = self._open()
+        return None
+
+    def close(self) -> None:
+        """Close the file; what is asked afterwards is not known."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether the file itself is at fault, rather than a lock, the disk or the folder."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE

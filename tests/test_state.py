@@ -1,0 +1,98 @@
+"""A cache on disk: what is damaged, locked, outdated or not writable is forgotten, and nobody is stopped by it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from minutch.state import StateFile
+
+SCHEMA = "CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER)"
+PUT = "INSERT OR REPLACE INTO t VALUES (?, ?)"
+
+
+def filled(path: Path, rows: int = 2000) -> StateFile:
+    state = StateFile(path, SCHEMA)
+    state.write(PUT, [(f"key {n:06}", n) for n in range(rows)])
+    return state
+
+
+def test_what_is_written_is_there_in_the_next_process(tmp_path: Path) -> None:
+    filled(tmp_path / "deep" / "s.sqlite").close()
+    with StateFile(tmp_path / "deep" / "s.sqlite", SCHEMA) as state:
+        assert state.read("SELECT v FROM t WHERE k = ?", ("key 000007",)) == [(7,)]
+
+
+def test_a_file_that_is_no_database_is_replaced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "s.sqlite"
+    path.write_bytes(b"no database" * 1000)
+    with filled(path, 3) as state:
+        assert state.read("SELECT count(*) FROM t") == [(3,)]
+    assert path.with_suffix(".damaged").read_bytes() == b"no database" * 1000
+    assert caplog.text.count("is replaced by a new one") == 1
+
+
+@pytest.mark.parametrize("end", [4096, -1])
+def test_damage_is_met_while_the_file_is_in_use(tmp_path: Path, caplog: pytest.LogCaptureFixture, end: int) -> None:
+    """Pages of the file are overwritten, or cut off; the header still looks like a database."""
+    path = tmp_path / "s.sqlite"
+    filled(path).close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+    if end > 0:
+        os.truncate(path, end)
+    state = StateFile(path, SCHEMA)
+    assert state.read("SELECT v FROM t WHERE k = ?", ("key 000007",)) == []
+    state.write(PUT, [("new", 1)])
+    assert state.read("SELECT v FROM t") == [(1,)]
+    state.close()
+    assert caplog.text.count("is replaced by a new one") == 1
+    with StateFile(path, SCHEMA) as again:
+        assert again.read("SELECT v FROM t") == [(1,)]
+
+
+def test_a_file_of_another_version_is_emptied(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    filled(path).close()
+    with StateFile(path, "CREATE TABLE t (k TEXT PRIMARY KEY, other TEXT, v INTEGER)") as state:
+        assert state.read("SELECT k, other, v FROM t") == []
+
+
+def test_without_a_place_on_disk_memory_serves(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with filled(tmp_path / "file" / "s.sqlite", 2) as state:
+        assert state.read("SELECT count(*) FROM t") == [(2,)]
+
+
+def test_who_holds_the_file_too_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minutch.state.WAIT", 0.01)
+    path = tmp_path / "s.sqlite"
+    with filled(path, 1) as state, sqlite3.connect(path) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        state.write(PUT, [("lost", 1)])
+        other.rollback()
+        assert state.read("SELECT k FROM t") == [("key 000000",)]
+        state.write(PUT, [("kept", 1)])
+        assert state.read("SELECT count(*) FROM t") == [(2,)]
+    assert not path.with_suffix(".damaged").exists()
+
+
+def test_size_and_age_are_bounded(tmp_path: Path) -> None:
+    with filled(tmp_path / "s.sqlite", 10) as state:
+        state.prune("t", "v", 2, 100)
+        assert [v for (v,) in state.read("SELECT v FROM t ORDER BY v")] == [3, 4, 5, 6, 7, 8, 9]
+        state.prune("t", "v", 2, 3)
+        assert [v for (v,) in state.read("SELECT v FROM t ORDER BY v")] == [7, 8, 9]
+
+
+def test_a_closed_file_knows_nothing(tmp_path: Path) -> None:
+    state = filled(tmp_path / "s.sqlite", 1)
+    state.close()
+    state.close()
+    state.write(PUT, [("x", 1)])
+    assert state.read("SELECT * FROM t") == []
