@@ -9,14 +9,13 @@ a second signal stops at once, to be resumed. Matches org.apache.nutch.fetcher.F
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import gc
 import logging
 import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -41,6 +40,7 @@ from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import FetchStats
 from minutch.job import Counters, JobContext
 from minutch.segment.store import CRAWL_FETCH, Segment
+from minutch.tables.lock import lock
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,8 @@ FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port"
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
 WORK: Final = "_fetch"
+DONE: Final = "_fetch-done"
+"""What the folder of the logs is called while it is being removed."""
 INTERRUPTED: Final = "interrupted"
 """Counted once if a signal ended the fetch before its time; bin/crawl stops then."""
 STATE_PROPERTY: Final = "minutch.fetch.state"
@@ -92,15 +94,12 @@ def fetch(
     segment = Segment(path)
     segment.check()
     files = generate_files(path)
-    work = path / WORK
-    if segment.has(CRAWL_FETCH) and not _logs(work):
-        raise StoreError(f"{path} is fetched already: it has {CRAWL_FETCH}")
     conf = _with_state(conf, path)
     settings = FetchSettings.from_conf(conf, clock.now(), threads)
     log.info("Fetcher: segment %s, %d threads, queue mode %s", path, settings.threads, settings.queues.mode)
     if settings.follow.depth > 0:
         log.info("Fetcher: following outlinks to depth %d, at most %d", settings.follow.depth, settings.follow.most)
-    with _locked(work), _cycles_seldom_sought():
+    with _working(segment) as work, _cycles_seldom_sought():
         resumed = resume(_logs(work))
         if resumed.ledger.settled:
             log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", resumed.ledger.settled)
@@ -109,7 +108,6 @@ def fetch(
         ledger.merge({int(k): v for k, v in resumed.ledger.outcomes.items()})
         ledger.check(str(path))
         close_segment(segment, _logs(work), _parts(settings), conf)
-    shutil.rmtree(work)
     _report(ledger, stats)
     counters = ledger.counters()
     if job.interrupted:
@@ -287,15 +285,25 @@ def _parts(settings: FetchSettings) -> list[Part]:
 
 
 @contextmanager
-def _locked(work: Path) -> Iterator[None]:
-    """Keep a second fetch off the same segment; the system frees the lock with the process."""
-    work.mkdir(exist_ok=True)
-    with (work / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            raise LockedError(f"{work.parent} is being fetched by another process") from exc
-        yield
+def _working(segment: Segment) -> Iterator[Path]:
+    """The folder of the logs, under a lock that keeps a second fetch off the segment; removed at a good end.
+
+    It is renamed first: a fetch that is killed while it removes the logs leaves a finished segment, not half a log.
+    """
+    work, done = segment.path / WORK, segment.path / DONE
+    try:
+        with lock(work):
+            shutil.rmtree(done, ignore_errors=True)
+            if segment.has(CRAWL_FETCH) and not _logs(work):
+                raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
+            yield work
+            work.rename(done)
+            shutil.rmtree(done)
+    except LockedError as exc:
+        raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
+    finally:
+        with suppress(OSError):
+            work.rmdir()  # unless there is a log in it
 
 
 @contextmanager

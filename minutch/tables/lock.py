@@ -1,17 +1,23 @@
-"""The lock file of a database: Nutch's `.locked`, with its owner's name in it.
+"""The lock of a database or of a fetch: Nutch's `.locked`, with its owner's name in it, under the system's own lock.
 
     .locked := pid SP host SP start time of the process (clock ticks since boot, 0 = unknown) LF
 
-Nutch writes an empty file; such a lock has an unknown owner, and only force goes past it. A lock of ours whose owner
-is no longer there is taken over, and the log says so.
+The file is there for Nutch, which looks for nothing else, and its name is only ever given to a file that is locked
+(flock) and written already. The system's lock decides among our own processes: it is free as soon as its owner is
+gone, and of several that find a dead owner's file one alone gets it. That one writes its name over the other.
+
+Nutch writes an empty file; such a lock has an unknown owner, and only force goes past it. So it is with an owner on
+another host, and with every lock where the file system knows no flock.
 Source: org.apache.nutch.util.LockUtil.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +29,8 @@ from minutch.errors import LockedError, StoreError
 log = logging.getLogger(__name__)
 
 LOCK_NAME = ".locked"
+_LONGEST = 1024
+"""Bytes that are read of a lock file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class Owner:
 
     def is_gone(self) -> bool:
         """Whether the process certainly no longer runs: it was on this host, and its pid is free or reused."""
-        if self.host != socket.gethostname():
+        if not self.is_here:
             return False
         try:
             os.kill(self.pid, 0)
@@ -59,12 +67,17 @@ class Owner:
             pass
         return bool(self.started) and _start_time(self.pid) not in {0, self.started}
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs, or ran, on this host."""
+        return self.host == socket.gethostname()
+
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
 
 
 def _start_time(pid: int) -> int:
-    """When a process began, in clock ticks since boot; 0 where the machine does not tell."""
+    """When a process began, in clock ticks since boot; 0 where the machine does not say."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(stat.rpartition(")")[2].split()[19])
@@ -80,41 +93,89 @@ def lock(directory: Path, force: bool = False) -> Iterator[Path]:
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / LOCK_NAME
-    _acquire(path, force)
+    descriptor = _acquire(path, force)
     try:
         yield path
     finally:
-        path.unlink(missing_ok=True)
+        if _is_at(descriptor, path):  # else somebody forced us out, or the directory is gone
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
-def _acquire(path: Path, force: bool) -> None:
+def _acquire(path: Path, force: bool) -> int:
+    """The descriptor of the lock file, locked and with our name in it."""
     if path.is_dir():
         raise StoreError(f"lock file {path} already exists and is a directory")
-    owner = Owner.current()
-    text = f"{owner.pid} {owner.host} {owner.started}\n"
-    candidate = path.with_name(f"{LOCK_NAME}.{owner.pid}")
-    candidate.write_text(text, encoding="utf-8")
+    candidate = path.with_name(f"{LOCK_NAME}.{os.getpid()}-{threading.get_ident()}")
+    descriptor = os.open(candidate, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
+        _lock_file(descriptor)
+        _write_owner(descriptor)
         while True:
             try:
-                os.link(candidate, path)  # whole and only if there is none: atomic
-                return
+                os.link(candidate, path)  # only if there is none
+                return descriptor
             except FileExistsError:
-                _evict(path, force)
+                taken = _take_over(path, force)
+            if taken is not None:
+                os.close(descriptor)
+                return taken
+    except BaseException:
+        os.close(descriptor)
+        raise
     finally:
         candidate.unlink(missing_ok=True)
 
 
-def _evict(path: Path, force: bool) -> None:
-    """Remove a lock that may be removed; raise LockedError for any other."""
+def _take_over(path: Path, force: bool) -> int | None:
+    """The descriptor of a dead owner's file, which is ours now; None if there is no file any more.
+
+    Raises LockedError for any other owner's; with `force` such a file is removed.
+    """
     try:
-        holder = Owner.parse(path.read_text(encoding="utf-8", errors="replace"))
+        descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
-        return
-    if holder is not None and holder.is_gone():
-        log.warning("taking over lock %s: its owner, %s, is gone", path, holder)
-    elif force:
-        log.warning("ignoring lock %s held by %s (-force)", path, holder or "an unknown owner")
-    else:
-        raise LockedError(f"lock file {path} already exists, held by {holder or 'an unknown owner (perhaps Nutch)'}")
+        return None
+    try:
+        is_free = _lock_file(descriptor)
+        if is_free and not _is_at(descriptor, path):
+            return None  # its owner removed it meanwhile
+        holder = Owner.parse(os.pread(descriptor, _LONGEST, 0).decode("utf-8", "replace"))
+        if is_free and holder is not None and holder.is_here:
+            log.warning("taking over lock %s: its owner, %s, is gone", path, holder)
+            _write_owner(descriptor)
+            taken, descriptor = descriptor, -1
+            return taken
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+    named = holder or "an unknown owner (perhaps Nutch)"
+    if not force:
+        raise LockedError(f"lock file {path} already exists, held by {named}")
+    log.warning("ignoring lock %s held by %s (-force)", path, named)
     path.unlink(missing_ok=True)
+    return None
+
+
+def _lock_file(descriptor: int) -> bool:
+    """Whether this process has the system's lock on a file now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _write_owner(descriptor: int) -> None:
+    owner = Owner.current()
+    text = f"{owner.pid} {owner.host} {owner.started}\n".encode()
+    os.pwrite(descriptor, text, 0)
+    os.ftruncate(descriptor, len(text))
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the name still belongs to the open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False

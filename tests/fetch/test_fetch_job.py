@@ -22,6 +22,7 @@ from minutch.formats.writables import LongWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
 from minutch.segment.store import Segment
+from minutch.tables.lock import lock
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
 
@@ -315,14 +316,13 @@ def test_no_fetch_list(tmp_path: Path) -> None:
 
 
 def test_two_fetches_of_one_segment(tmp_path: Path) -> None:
-    import fcntl
-
     segment = make_segment(tmp_path, [])
-    (segment.path / WORK).mkdir()
-    with (segment.path / WORK / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(LockedError, match="another process"):
-            fetch_segment(segment, conf_for())
+    with lock(segment.path / WORK), pytest.raises(LockedError, match=rf"is being fetched: .*process {os.getpid()} on"):
+        fetch_segment(segment, conf_for())
+    fetch_segment(segment, conf_for())
+    with pytest.raises(StoreError, match="is fetched already"):
+        fetch_segment(segment, conf_for())
+    assert not (segment.path / WORK).exists()
 
 
 # -- kills and signals -----------------------------------------------------------------------------------------
