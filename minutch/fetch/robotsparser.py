@@ -7,7 +7,7 @@ import logging
 import re
 from pathlib import Path
 
-from minutch.arguments import fail
+from minutch import arguments
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, ProtocolError, UrlError
 from minutch.job import JobContext
@@ -37,13 +37,12 @@ _FAILED = 255
 
 def run(args: list[str], context: JobContext) -> int:
     """Print `allowed`, `not allowed` or `allowlisted` for each URL; log what else the file says."""
-    if len(args) < 2:
-        fail("", USAGE)
-    conf = _with_agents(context.conf, args[2] if len(args) > 2 else "")
+    source, listed, *agents = arguments.parse(args, (), usage=USAGE, least=2).positional
+    conf = _with_agents(context.conf, agents[0] if agents else "")
     names = agent_names(conf)
     try:
-        rules = _rules(args[0], conf)
-        urls = Path(args[1]).read_text(encoding="utf-8", errors="replace").splitlines()
+        rules = _rules(source, conf)
+        urls = Path(listed).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as exc:
         raise MinutchError(f"{exc.filename}: {exc.strerror}") from exc
     except ProtocolError as exc:

@@ -3,8 +3,8 @@
     content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of the URL
 
 Pages are parsed in processes of their own (minutch.parse.worker) and written in the order of their URLs, as they come.
-Pages found inside other pages (a feed's entries) are put in their places at the end. Matches
-org.apache.nutch.parse.ParseSegment; a segment that has been parsed is left as it is, with a warning.
+Pages found inside other pages (a feed's entries) are put in their places at the end. A segment that has been parsed is
+left as it is, with a warning. Source: org.apache.nutch.parse.ParseSegment.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from minutch.arguments import Flag, parse
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.errors import FormatError, UsageError
+from minutch.errors import FormatError
 from minutch.formats.javaio import decode_text
 from minutch.job import Counters, JobContext
 from minutch.parse.segmentparts import PartWriters
@@ -31,7 +32,8 @@ from minutch.tables.database import record_estimate
 log = logging.getLogger(__name__)
 
 USAGE: Final = "ParseSegment segment [-noFilter] [-noNormalize]"
-_SWITCHES: Final = {"-nofilter": "parse.filter.urls", "-nonormalize": "parse.normalize.urls"}
+_SWITCHES: Final = {"-noFilter": "parse.filter.urls", "-noNormalize": "parse.normalize.urls"}
+FLAGS: Final = tuple(map(Flag, _SWITCHES))
 
 _SHOWN_BY: Final = 50
 """Pages after which the progress is shown: at each it would be 5 us a page."""
@@ -40,14 +42,11 @@ REPEATED: Final = "left_out_same_url"
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """The command; flags in any case, unknown words are passed over as in Nutch."""
-    if not args:
-        error = UsageError(f"Usage: {USAGE}")
-        error.exit_code = 255
-        raise error
-    off = {_SWITCHES[arg.lower()]: "false" for arg in args[1:] if arg.lower() in _SWITCHES}
+    """The command; flags in any case as in Nutch."""
+    given = parse(args, FLAGS, usage=USAGE, least=1, ignore_case=True)
+    off = {name: "false" for flag, name in _SWITCHES.items() if given[flag]}
     conf = context.conf.with_values(off).freeze() if off else context.conf
-    segment = Segment(Path(args[0]))
+    segment = Segment(Path(given.positional[0]))
     if segment.has(CRAWL_PARSE):
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
         return 0

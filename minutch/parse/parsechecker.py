@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from minutch.arguments import Arguments, Flag, fail, parse
+from minutch.arguments import Arguments, Flag, parse
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.formats.javahash import hash_map_order, text_hash
@@ -66,9 +66,7 @@ _MOST_REDIRECTS: Final = 3
 
 def run(args: list[str], context: JobContext) -> int:
     """The command."""
-    if not args:
-        fail("", USAGE)
-    given = parse(args, FLAGS, usage=USAGE, most=1)
+    given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
     with PageChecker(context.conf, given, context) as checker:
         if not given.positional:
             return answer_lines(given, checker.answer, context)

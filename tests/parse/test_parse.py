@@ -222,11 +222,13 @@ def context(conf: Configuration = CONF) -> JobContext:
 
 def test_the_command(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     made = segment(tmp_path, [page("a", "<a href='http://EXAMPLE.org/x?y=1'>x</a>")])
-    assert run([str(made.path), "-NoFilter", "-nonormalize", "-unknown"], context()) == 0
+    assert run([str(made.path), "-NoFilter", "-nonormalize"], context()) == 0
     assert [link.to_url for link in data_of(made)["a"].outlinks] == ["http://EXAMPLE.org/x?y=1"]
     with caplog.at_level(logging.WARNING):
         assert run([str(made.path)], context()) == 0
     assert "already parsed" in caplog.text
+    with pytest.raises(UsageError, match=r"unknown option -noFlter .did you mean -noFilter"):
+        run([str(made.path), "-noFlter"], context())
 
 
 def test_without_arguments_or_content(tmp_path: Path) -> None:
