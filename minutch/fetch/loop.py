@@ -167,7 +167,7 @@ class FetchLoop:
 
     def add(self, item: FetchItem) -> None:
         """Queue an item that comes from elsewhere (a followed link, another process)."""
-        outcome = _REFUSALS.get(self.queues.add(item, self.clock.now()))
+        outcome = self._queue(item, self.clock.now())
         if outcome is not None:
             self._skip(item, outcome)
 

@@ -500,21 +500,44 @@ async def test_meta_refresh_is_a_redirect(bench: Bench) -> None:
     assert found.status("http://b/next")[0][0] == "linked"
 
 
+class Parsing:
+    """A parser that finds nothing by itself."""
+
+    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
+        return ParsedPage(status=ParseStatus(SUCCESS))
+
+    def close(self) -> None:
+        pass
+
+
 async def test_links_are_followed_in_the_same_fetch(bench: Bench) -> None:
     def links(chain: object, page: ParsedPage) -> list[FetchItem]:
         depth = chain.item.depth + 1  # type: ignore[attr-defined]
         return [FetchItem(f"http://a/d{depth}", CrawlDatum(), "a", None, depth)] if depth <= 2 else []
 
-    class Plain:
-        async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
-            return ParsedPage(status=ParseStatus(SUCCESS))
-
-        def close(self) -> None:
-            pass
-
-    found = await bench.fetch(Web(), ["http://a/0"], QUICK, parser=Plain(), hooks=Hooks(parsed=links))
+    found = await bench.fetch(Web(), ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links))
     assert found.web.asked == ["http://a/0", "http://a/d1", "http://a/d2"]
     assert found.outcomes == {Outcome.FETCHED: 1, Outcome.FOLLOWED: 2}
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SKIPPED_THROUGHPUT, Outcome.SKIPPED_TIMELIMIT])
+async def test_a_stop_stops_followed_links_and_what_others_hand_over(bench: Bench, outcome: Outcome) -> None:
+    """They end as what waited does: recorded, and not asked for."""
+
+    def links(chain: object, page: ParsedPage) -> list[FetchItem]:
+        loop.stop(outcome)
+        loop.add(FetchItem("http://b/handed-over", CrawlDatum(), "b"))
+        return [FetchItem(f"http://a/d{n}", CrawlDatum(), "a", None, 1) for n in range(3)]
+
+    web = Web()
+    loop = bench.loop(web, ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links))
+    await loop.run()
+    found = bench.result(loop, web)
+    assert web.asked == ["http://a/0"]
+    assert found.outcomes == {Outcome.FETCHED: 1, Outcome.FOLLOWED: 4}
+    reason = f"notfetching(20), lastModified=0: {outcome.reason}"
+    for url in ("http://a/d0", "http://a/d2", "http://b/handed-over"):
+        assert found.status(url) == [("linked", reason)]
 
 
 async def test_threads_start_one_after_the_other(bench: Bench) -> None:
