@@ -175,7 +175,7 @@ class Crawl:
         seconds = self.context.clock.monotonic() - started
         self.rows.append(Row(name, seconds, result_of(context.reports)))
         if any(counters.get(INTERRUPTED) for counters in context.reports.values()):
-            raise KeyboardInterrupt  # the fetcher has closed its segment in order; the next run goes on from there
+            raise KeyboardInterrupt  # a signal came when all was fetched; the next run goes on from there
         if code != 0 and code not in allowed:
             raise MinutchError(f"{name} {' '.join(arguments)} failed with exit code {code}")
         return code

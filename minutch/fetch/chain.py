@@ -100,7 +100,7 @@ class Handover(Protocol):
         ...
 
     def hand_over(self, chain: Chain, item: FetchItem) -> bool:
-        """True if another process takes the redirect's target, which belongs to it."""
+        """True if another process or the next run takes the redirect's target."""
         ...
 
     def busy_until(self, queue_id: str, time: int, now: int) -> None:

@@ -2,8 +2,8 @@
 
 Reads crawl_generate, writes content and crawl_fetch (and with fetcher.parse=true the parts of a parse). While it runs,
 finished pages lie in `<segment>/_fetch/log-N`; run again on the same segment it goes on where it was stopped, by
-whatever. SIGINT and SIGTERM finish what is in flight and close the segment, the URLs left are marked as not fetched;
-a second signal stops at once, to be resumed. Matches org.apache.nutch.fetcher.Fetcher.
+whatever. SIGINT, SIGTERM and SIGHUP finish what is in flight, a second one stops at once; either way the URLs left are
+fetched by the next run. Source: org.apache.nutch.fetcher.Fetcher.
 """
 
 from __future__ import annotations
@@ -48,16 +48,18 @@ USAGE = "Fetcher <segment> [-threads n] [-metrics port]"
 FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port", convert=int))
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
+LEFT: Final = "interrupted: {} of {} URLs are left, which the next fetch of this segment goes on with"
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WORK: Final = "_fetch"
 DONE: Final = "_fetch-done"
 """What the folder of the logs is called while it is being removed."""
 INTERRUPTED: Final = "interrupted"
-"""Counted once if a signal ended the fetch before its time; bin/crawl stops then."""
+"""Counted once if a signal came when all was fetched; bin/crawl stops then."""
 STATE_PROPERTY: Final = "minutch.fetch.state"
 
 
 class Interrupted(MinutchError):
-    """A second signal: the fetch stopped at once; the log is kept."""
+    """A signal ended the fetch before its time: the log is kept, and the next run goes on from it."""
 
     exit_code = 130
 
@@ -85,10 +87,10 @@ def fetch(
     threads: int | None = None,
     metrics_port: int | None = None,
 ) -> Counters:
-    """Fetch the segment at `path` and close it; returns the ledger's counts, and INTERRUPTED if a signal came.
+    """Fetch the segment at `path` and close it; returns the ledger's counts.
 
     Raises ConfigError without http.agent.name, StoreError for a segment that is fetched already, that has no fetch
-    list or that can't be written (what was fetched until then is kept in the log).
+    list or that can't be written, and Interrupted after a signal (what was fetched until then is kept in the log).
     """
     _check_agent(conf)
     segment = Segment(path)
@@ -106,6 +108,9 @@ def fetch(
         job = _Job(segment, files, work, conf, settings, clock, resumed)
         ledger, stats = _fetch_all(job, err, metrics_port)
         ledger.merge({int(k): v for k, v in resumed.ledger.outcomes.items()})
+        if job.interrupted and ledger.settled < ledger.generated:
+            _report(ledger, stats)
+            raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
         ledger.check(str(path))
         close_segment(segment, _logs(work), _parts(settings), conf)
     _report(ledger, stats)
@@ -200,7 +205,7 @@ def _run_together(
 
 @contextmanager
 def _signals(job: _Job, stop: Callable[[], None], kill: Callable[[], None]) -> Iterator[None]:
-    """The first SIGINT or SIGTERM calls `stop`, the second `kill` and raises Interrupted."""
+    """The first of SIGNALS calls `stop`, the second `kill` and raises Interrupted."""
     seen = 0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -217,17 +222,16 @@ def _signals(job: _Job, stop: Callable[[], None], kill: Callable[[], None]) -> I
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are somebody else's
         return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, on_signal) for number in numbers]
+    before = [signal.signal(number, on_signal) for number in SIGNALS]
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in zip(SIGNALS, before, strict=True):
             signal.signal(number, handler)
 
 
 async def _run_with_signals(job: _Job, session: FetchSession) -> None:
-    """Run; the first signal ends the fetch in order, the second at once."""
+    """Run; after the first signal what is in flight is finished, a second one ends it at once."""
     main = asyncio.ensure_future(session.run())
     running = asyncio.get_running_loop()
     seen = 0
@@ -238,12 +242,12 @@ async def _run_with_signals(job: _Job, session: FetchSession) -> None:
         if seen == 1:
             job.interrupted = True
             log.warning(FINISHING)
-            session.loop.stop()
+            session.loop.leave()
         else:
             main.cancel()
 
     caught = []
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         try:
             running.add_signal_handler(number, on_signal)
             caught.append(number)

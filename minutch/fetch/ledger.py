@@ -47,7 +47,6 @@ class Outcome(IntEnum):
     SKIPPED_TIMEOUT = 11, "skipped (nothing moved)", "nothing moved any more", "hit_by_timeout_total"
     SKIPPED_FILTERED = 12, "skipped (filtered)", "filtered", "filtered_total"
     SKIPPED_INVALID = 13, "skipped (no valid URL)", "no queue for this URL"
-    SKIPPED_INTERRUPTED = 14, "skipped (interrupted)", "the fetch was interrupted"
     FOLLOWED = 15, "followed links"
     """A link that was followed in the same fetch; no URL of the list."""
 

@@ -109,6 +109,7 @@ class FetchLoop:
     _threads: int = field(init=False, default=1)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
     _stopping: Outcome | None = field(init=False, default=None)
+    _leaving: bool = field(init=False, default=False)
     _end: asyncio.Future[None] = field(init=False)
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
     _timer_due: int = field(init=False, default=0)
@@ -135,9 +136,9 @@ class FetchLoop:
                 task.cancel()
             await asyncio.gather(*helpers, *self._running, return_exceptions=True)
 
-    def stop(self, outcome: Outcome = Outcome.SKIPPED_INTERRUPTED) -> None:
+    def stop(self, outcome: Outcome) -> None:
         """Begin nothing new; what is in flight is finished, the rest ends with `outcome`."""
-        if self._stopping is None:
+        if self._stopping is None and not self._leaving:
             self._stopping = outcome
             try:
                 self._drop_waiting(outcome)
@@ -145,9 +146,14 @@ class FetchLoop:
                 self._abort(exc)
             self._pump()
 
+    def leave(self) -> None:
+        """Begin nothing new; what is in flight is finished, the rest is left to the next run, as after a kill."""
+        self._leaving = True
+        self._pump()
+
     @property
     def stopping(self) -> bool:
-        """No new chains are begun."""
+        """No new chains are begun, and what waits is given up."""
         return self._stopping is not None
 
     def _pump(self) -> None:
@@ -155,7 +161,8 @@ class FetchLoop:
             return
         try:
             now = self.clock.now()
-            self._feed(now)
+            if not self._leaving:
+                self._feed(now)
             while self._free_at(now) == now and (item := self.queues.take(now)) is not None:
                 self._start(item, now)
             if self._is_done():
@@ -166,7 +173,9 @@ class FetchLoop:
             self._abort(exc)
 
     def add(self, item: FetchItem) -> None:
-        """Queue an item that comes from elsewhere (a followed link, another process)."""
+        """Queue an item that comes from elsewhere (a followed link, another process); both have it in their logs."""
+        if self._leaving:
+            return
         outcome = self._queue(item, self.clock.now())
         if outcome is not None:
             self._skip(item, outcome)
@@ -180,12 +189,14 @@ class FetchLoop:
             self._end.set_exception(error)
 
     def _is_done(self) -> bool:
+        if self._leaving:
+            return not self._running
         return self.feeder.done and not self.queues.size and not self._running and self.hooks.nothing_to_do()
 
     def _free_at(self, now: int) -> int | None:
         """When one more chain may start: `now`, later as long as threads are being started, None if all are at work."""
         running = len(self._running)
-        if running >= self._threads:
+        if running >= self._threads or self._leaving:
             return None
         return now if running < self._started_threads() else now + self.settings.start_delay
 
@@ -273,7 +284,7 @@ class FetchLoop:
                 self.hooks.publish("REPORT", url, data)
         for item in self.hooks.parsed(chain, page):
             chain.frame.add(Part.FOLLOW, item.url, pack_follow(item))
-            if not self.hooks.hand_over(item):
+            if not (self._leaving or self.hooks.hand_over(item)):
                 self.add(item)
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
@@ -281,9 +292,9 @@ class FetchLoop:
         self.hooks.publish(kind, url, data)
 
     def hand_over(self, chain: Chain, item: FetchItem) -> bool:
-        """Give a redirect's target to the process that owns its host."""
+        """Give a redirect's target to the process that owns its host, or to the next run."""
         target = FetchItem(item.url, item.datum, item.queue_id, None, item.depth, chain.redirects + 1)
-        if not self.hooks.hand_over(target):
+        if not (self._leaving or self.hooks.hand_over(target)):
             return False
         chain.frame.add(Part.FOLLOW, target.url, pack_follow(target))
         return True

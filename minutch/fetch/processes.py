@@ -80,7 +80,7 @@ class _Child:
             self.received += 1
             self.session.loop.add(unpack_follow(*values))
         elif kind == "stop":
-            self.session.loop.stop()
+            self.session.loop.leave()
         else:
             self.finishing = True
         self.session.loop.wake()
@@ -156,7 +156,7 @@ class FetchProcesses:
             raise StoreError(self._failure)
 
     def stop(self) -> None:
-        """Let the children finish what is in flight."""
+        """Let the children finish what is in flight, and leave the rest."""
         for worker in self._workers:
             self._send(worker, ("stop",))
 

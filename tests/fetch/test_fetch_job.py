@@ -16,7 +16,7 @@ import pytest
 
 from minutch.clock import SystemClock
 from minutch.errors import ConfigError, LockedError, StoreError, UsageError
-from minutch.fetch.fetch import WORK, fetch, run
+from minutch.fetch.fetch import LEFT, WORK, fetch, run
 from minutch.fetch.state import FetchState, state_folder
 from minutch.formats.writables import LongWritable, Text
 from minutch.job import JobContext
@@ -377,21 +377,29 @@ def wait_until_it_ends(process: subprocess.Popen[str]) -> None:
     assert any("finishing what is in flight" in line for line in process.stdout)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_finishes_what_is_in_flight(server: MisbehavingServer, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_finishes_what_is_in_flight_and_leaves_the_rest(
+    server: MisbehavingServer, tmp_path: Path, number: int, processes: str
+) -> None:
+    """The next run fetches what is left: nothing twice, unlike after a kill."""
     urls = pages(server, 40)
     server.hold = {f"/p{n}" for n in range(4)}
     segment = make_segment(tmp_path, urls)
-    process = start(segment)
+    process = start(segment, minutch__fetch__processes=processes, threads="8")
     wait_until_held(server)
     process.send_signal(number)
     wait_until_it_ends(process)
     server.release()
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    found = fetched(segment)
-    assert [found[url][0].status_name for url in urls] == ["fetch_success"] * 4 + ["linked"] * 36
-    assert set(contents(segment)) == set(urls[:4])
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines()[-1].endswith(LEFT.format(36, 40))
+    assert "Traceback" not in said
+    assert not segment.has("crawl_fetch")
+    assert fetch_segment(segment, conf_for())["fetched"] == 40
+    assert {d.status_name for found in fetched(segment).values() for d in found} == {"fetch_success"}
+    assert set(contents(segment)) == set(urls)
+    assert {target: count for target, count in server.requests.items() if count > 1 and target != "/robots.txt"} == {}
 
 
 def test_a_second_signal_stops_at_once(server: MisbehavingServer, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from minutch.fetch.outcome import RedirectRules
 from minutch.fetch.pressure import BandwidthGovernor, ThroughputGuard
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder
+from minutch.fetch.session import resume
 from minutch.fetch.settings import FetchSettings, PressureSettings, QueueSettings, RedirectSettings, RobotsSettings
 from minutch.fetch.stats import FetchStats
 from minutch.plugin.points import Protocol, ProtocolOutput
@@ -412,28 +413,47 @@ async def test_a_queue_that_rests_too_long_is_given_up(bench: Bench) -> None:
     assert bench.result(loop, web).outcomes == {Outcome.FETCHED: 1, Outcome.SKIPPED_TIMEOUT: 2}
 
 
-async def test_interruption_finishes_what_is_in_flight(bench: Bench) -> None:
+async def test_who_leaves_finishes_what_is_in_flight_and_settles_nothing_else(bench: Bench) -> None:
     web = Web()
     loop = bench.loop(web, urls(20), replace(QUICK, threads=1))
-    gate = asyncio.Event()
 
     async def slow() -> ProtocolOutput:
-        loop.stop()
-        loop.stop()
-        await gate.wait()
+        loop.leave()
+        loop.leave()
+        loop.stop(Outcome.SKIPPED_TIMELIMIT)
+        loop.add(FetchItem("http://b/handed-over", CrawlDatum(), "b"))
+        await asyncio.sleep(0)
         return ProtocolOutput(Content("http://a/0", "http://a/0"), ProtocolStatus(codes.SUCCESS))
 
     web.pages["http://a/0"] = slow
-    task = asyncio.create_task(loop.run())
-    while not loop.stopping:
-        await asyncio.sleep(0)
-    assert loop.ledger.settled == 19
-    gate.set()
-    await task
+    await asyncio.wait_for(loop.run(), 20)
     found = bench.result(loop, web)
-    found.ledger.check("test")
-    assert found.outcomes == {Outcome.FETCHED: 1, Outcome.SKIPPED_INTERRUPTED: 19}
-    assert web.asked == ["http://a/0"]
+    assert found.outcomes == {Outcome.FETCHED: 1}
+    assert list(found.records) == web.asked == ["http://a/0"]
+
+
+async def test_redirects_and_links_are_left_to_the_next_run(bench: Bench) -> None:
+    """Neither followed nor recorded as links: the log says that they are to be fetched."""
+
+    def links(chain: object, page: ParsedPage) -> list[FetchItem]:
+        return [FetchItem("http://a/link", CrawlDatum(), "a", None, 1)]
+
+    web = Web()
+    loop = bench.loop(web, ["http://a/0", "http://b/0"], FOLLOWING, parser=Parsing(), hooks=Hooks(parsed=links))
+
+    async def redirects() -> ProtocolOutput:
+        loop.leave()
+        return ProtocolOutput(None, ProtocolStatus(codes.MOVED, ["http://c/"]))
+
+    async def waits() -> ProtocolOutput:
+        await asyncio.sleep(0.01)
+        return ProtocolOutput(Content("http://b/0", "http://b/0"), ProtocolStatus(codes.SUCCESS))
+
+    web.pages = {"http://a/0": redirects, "http://b/0": waits}
+    await asyncio.wait_for(loop.run(), 20)
+    found = bench.result(loop, web)
+    assert sorted(web.asked) == sorted(found.records) == ["http://a/0", "http://b/0"]
+    assert sorted(resume([bench.path]).follow) == ["http://a/link", "http://c/"]
 
 
 async def test_redirects_are_not_followed_when_stopping(bench: Bench) -> None:
@@ -441,7 +461,7 @@ async def test_redirects_are_not_followed_when_stopping(bench: Bench) -> None:
     loop = bench.loop(web, ["http://a/0"], FOLLOWING)
 
     async def stops() -> ProtocolOutput:
-        loop.stop()
+        loop.stop(Outcome.SKIPPED_TIMELIMIT)
         return ProtocolOutput(None, ProtocolStatus(codes.MOVED, ["http://b/"]))
 
     web.pages["http://a/0"] = stops
@@ -531,7 +551,7 @@ async def test_a_stop_stops_followed_links_and_what_others_hand_over(bench: Benc
 
     web = Web()
     loop = bench.loop(web, ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links))
-    await loop.run()
+    await asyncio.wait_for(loop.run(), 20)
     found = bench.result(loop, web)
     assert web.asked == ["http://a/0"]
     assert found.outcomes == {Outcome.FETCHED: 1, Outcome.FOLLOWED: 4}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minutch.fetch.session import Share
-from tests.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held, wait_until_it_ends
+from tests.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
 
@@ -99,21 +99,6 @@ def test_a_killed_fetch_goes_on_with_another_number_of_processes(server: Misbeha
     counters = fetch_segment(segment, conf_for(minutch__fetch__processes="3"))
     assert counters["fetched"] == 40 == len(fetched(segment))
     assert {t for t, count in server.requests.items() if count > 1} == server.hold
-
-
-def test_a_signal_reaches_all_processes(server: MisbehavingServer, tmp_path: Path) -> None:
-    urls = pages(server, 40)
-    server.hold = {f"/p{n}" for n in range(4)}
-    segment = make_segment(tmp_path, urls)
-    process = start(segment, minutch__fetch__processes="2", fetcher__threads__per__queue="4", threads="8")
-    wait_until_held(server)
-    process.send_signal(signal.SIGTERM)
-    wait_until_it_ends(process)
-    server.release()
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    found = fetched(segment)
-    assert [found[url][0].status_name for url in urls] == ["fetch_success"] * 4 + ["linked"] * 36
 
 
 def test_a_process_that_dies_is_noticed(server: MisbehavingServer, tmp_path: Path) -> None:
