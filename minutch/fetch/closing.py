@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from minutch.conf import Configuration
-from minutch.errors import StoreError
-from minutch.fetch.log import EntryPlace, Part, log_codec, places
+from minutch.errors import FormatError, StoreError
+from minutch.fetch.log import Part, log_codec, places
 from minutch.formats.compress import DEFAULT_CODEC, codec
 from minutch.formats.mapfile import TEXT, MapFileWriter
 from minutch.formats.sequencefile import RECORD, SequenceFileWriter
@@ -116,18 +116,19 @@ class _Logs:
 
 
 def close_segment(
-    segment: Segment, logs: list[Path], parts: Iterable[Part], conf: Configuration, *, limit: int = RUN
+    segment: Segment, logs: list[Path], parts: Iterable[Part], conf: Configuration, listed: int, *, limit: int = RUN
 ) -> None:
     """Write `parts` from `logs` and move them into `segment`; parts that are there from a broken closing are replaced.
 
-    Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError for a damaged log.
+    Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError if the logs settle fewer
+    than `listed` URLs.
     """
     chosen = set(parts)
     wanted = [part for part in FOLDERS if part in chosen]
     work = logs[0].parent / "sorting"
     shutil.rmtree(work, ignore_errors=True)
     try:
-        sorters = _collect(logs, wanted, work, limit)
+        sorters = _collect(logs, wanted, work, listed, limit)
         with segment.writing([FOLDERS[part] for part in wanted], replace=True) as fresh, _Logs(logs) as values:
             stored = log_codec(logs[0])
             for part in wanted:
@@ -141,15 +142,22 @@ def close_segment(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _collect(logs: list[Path], wanted: list[Part], work: Path, limit: int) -> dict[Part, _Sorter]:
+def _collect(logs: list[Path], wanted: list[Part], work: Path, listed: int, limit: int) -> dict[Part, _Sorter]:
     sorters = {part: _Sorter(work / f"sort-{part.value}", limit) for part in wanted}
     numbers = count()
+    settled = 0
     for number, path in enumerate(logs):
-        place: EntryPlace
-        for place in places(path):
-            sorter = sorters.get(place.part)
-            if sorter is not None:
-                sorter.add((place.key, next(numbers), number, place.offset, place.length))
+        for count_listed, found in places(path):
+            settled += count_listed
+            for place in found:
+                sorter = sorters.get(place.part)
+                if sorter is not None:
+                    sorter.add((place.key, next(numbers), number, place.offset, place.length))
+    if settled < listed:
+        raise FormatError(
+            f"{listed - settled} URLs are missing in the fetch log; run fetch on the same segment again to fetch them",
+            path=logs[0].parent, expected=listed, found=settled,
+        )  # fmt: skip
     return sorters
 
 

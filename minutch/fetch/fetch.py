@@ -112,7 +112,7 @@ def fetch(
             _report(ledger, stats)
             raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
         ledger.check(str(path))
-        close_segment(segment, _logs(work), _parts(settings), conf)
+        close_segment(segment, _logs(work), _parts(settings), conf, ledger.generated)
     _report(ledger, stats)
     counters = ledger.counters()
     if job.interrupted:

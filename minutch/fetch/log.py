@@ -1,16 +1,19 @@
 """The fetch log: one frame per finished URL of the fetch list, on disk before the next one is begun.
 
-    log    :=  magic(8) header-frame frame*
-    frame  :=  u32 length of payload   u32 CRC-32 of payload   payload
-    header payload   :=  name of the codec, UTF-8                   (values below are compressed by it; "" for none)
-    payload          :=  u8 outcome   u16 number of listed URLs   (u32 length, URL)*   entry*
-    entry            :=  u8 part   u32 length of key   u32 length of value   key (URL, UTF-8)   value
+    log      :=  magic(8) frame*                   the magic says how values are compressed
+    frame    :=  u8 1   u32 length of payload   u32 CRC-32 of all before and of the payload   u16 check   payload
+    check    :=  the lower half of the CRC-32 of the nine bytes before it
+    payload  :=  u8 outcome   u16 number of listed URLs   (u32 length, URL)*   entry*
+    entry    :=  u8 part   u32 length of key   u32 length of value   key (URL, UTF-8)   value
 
 Numbers are big-endian. A frame holds everything that one URL of the list led to: its own records, those of redirects
 that were followed, robots.txt files that were stored, links that are to be followed in the same fetch (part FOLLOW).
 So a URL is either wholly done or not begun, whatever kills the process. Writing is one `write` call a frame, which the
-kernel keeps through a SIGKILL; `sync` brings it through a power cut. A torn frame at the end is cut off when the log
-is opened again; anything else that is wrong is an error, since it can't come from a kill.
+kernel keeps through a SIGKILL; `sync` brings it through a power cut.
+
+A torn end (the beginning of a frame, or zeros, and nothing after it) is cut off when the log is opened again. Anything
+else that is wrong is damage: the log says where, goes on at the next good frame and stays as it is; the URLs of the
+frames in between are fetched again.
 
 An entry of part CRAWL_PARSE holds all records of one parsed document as minutch.parse.packing serializes them: they
 stay together and in order in crawl_parse. Its key is the document's URL.
@@ -18,9 +21,11 @@ stay together and in order in crawl_parse. Its key is the document's URL.
 
 from __future__ import annotations
 
+import logging
+import mmap
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -29,21 +34,29 @@ from typing import BinaryIO, Final, NamedTuple, Self
 
 from isal import isal_zlib
 
-from minutch.errors import ChecksumError, FormatError, StoreError
+from minutch.errors import FormatError, StoreError
 from minutch.fetch.ledger import OUTCOMES, Outcome
-from minutch.formats.compress import DEFAULT_CODEC, codec
+from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.javaio import decode_text, encode_text
 from minutch.parse.packing import PackedDocument
+from minutch.tables.install import sync_directory
 
-MAGIC: Final = b"mnfetch\x01"
-_FRAME: Final = struct.Struct(">II")
+log = logging.getLogger(__name__)
+
+_MAGICS: Final = {"": b"mnfetch\x02", DEFAULT_CODEC: b"mnfetch\x03"}
+"""By the codec that values are compressed by."""
+_OLD_MAGIC: Final = b"mnfetch\x01"
+_MAGIC_SIZE: Final = 8
+_TYPE: Final = 1
+_FRAME: Final = struct.Struct(">BIIH")
+_TYPE_AND_LENGTH: Final = struct.Struct(">BI")
+_CHECKED: Final = struct.Struct(">BII")
 _HEAD: Final = struct.Struct(">BH")
 _LENGTH: Final = struct.Struct(">I")
+_ZEROS: Final = 1 << 16
 _ENTRY: Final = struct.Struct(">BII")
 _LEVEL: Final = 2
 """Of ISA-L's levels the one that packs best for its time: half of libdeflate's quickest."""
-MAX_FRAME: Final = 1 << 30
-"""Bytes; a longer frame can only be damage."""
 
 
 class Part(IntEnum):
@@ -101,46 +114,39 @@ class EntryPlace(NamedTuple):
     length: int
 
 
-def compressor(codec_name: str) -> Callable[[bytes], bytes] | None:
-    """How values are compressed: zlib streams quickly made, a sixth of zlib's time for a fifth more room."""
-    if not codec_name:
-        return None
-    if codec_name != DEFAULT_CODEC:
-        return codec(codec_name).compress
-    return lambda data: isal_zlib.compress(data, _LEVEL)
-
-
 class FetchLog:
     """Appends frames; opened on an existing log it goes on after the last whole frame."""
 
     def __init__(self, path: Path, codec_name: str) -> None:
+        """`codec_name` is what values are compressed by: the default codec, or none ("")."""
         self.path = path
-        self._codec_name = codec_name
-        self._compress = compressor(codec_name)
-        existing = path.exists() and path.stat().st_size > 0
-        self._file: BinaryIO = path.open("r+b" if existing else "xb" if not path.exists() else "wb", buffering=0)
-        self.position = 0
-        self._dirty = False
-        if not existing or not self._recover():
-            self._file.seek(0)
-            self._file.truncate()
-            self.position = 0
-            self._write(MAGIC + _frame(codec_name.encode()))
+        self._magic = _MAGICS[codec_name]
+        self._compresses = bool(codec_name)
+        existing = path.exists()
+        self._file: BinaryIO = path.open("r+b" if existing else "xb", buffering=0)
+        self.position = self._end() if existing else 0
+        self._synced = 0
+        self._cut_back()
+        if not self.position:
+            self._write(self._magic)
+            self.sync()
+            sync_directory(path.parent)
+            sync_directory(path.parent.parent)
 
-    def _recover(self) -> bool:
-        """Cut off a torn end; False if not even the header is whole."""
-        end = scan_end(self.path)
-        if end is None:
-            return False
-        name = next(_payloads(self.path))[0].decode()
-        if name != self._codec_name:
+    def _end(self) -> int:
+        """Where the log goes on; 0 if not even the magic is whole."""
+        scan = _Scan(self.path)
+        for _ in scan.payloads():
+            pass
+        if scan.magic not in (b"", self._magic):
             raise FormatError(
-                "the fetch log was written with another codec", path=self.path, expected=self._codec_name, found=name
+                "the fetch log's values are compressed in another way",
+                path=self.path,
+                offset=0,
+                expected=self._magic,
+                found=scan.magic,
             )
-        self._file.truncate(end)
-        self._file.seek(end)
-        self.position = end
-        return True
+        return scan.end
 
     def append(self, frame: Frame) -> None:
         """Write one frame. Raises StoreError, with the log cut back to the frame before, if the disk is full."""
@@ -152,11 +158,10 @@ class FetchLog:
         for url in frame.listed:
             data = encode_text(url)
             pieces += (_LENGTH.pack(len(data)), data)
-        compress = self._compress
         for entry in frame.entries:
             value = entry.value
-            if compress is not None and entry.part in _COMPRESSED:
-                value = compress(value)
+            if self._compresses and entry.part in _COMPRESSED:
+                value = isal_zlib.compress(value, _LEVEL)
             pieces += (_ENTRY.pack(entry.part, len(entry.key), len(value)), entry.key, value)
         return b"".join(pieces)
 
@@ -172,7 +177,6 @@ class FetchLog:
                 "make room and run fetch on the same segment again"
             ) from exc
         self.position += len(data)
-        self._dirty = True
 
     def _cut_back(self) -> None:
         self._file.truncate(self.position)
@@ -180,9 +184,10 @@ class FetchLog:
 
     def sync(self) -> None:
         """Bring what was written onto the medium (safe from another thread); nothing if all is there."""
-        if self._dirty:
-            self._dirty = False
+        written = self.position
+        if written > self._synced:
             os.fdatasync(self._file.fileno())
+            self._synced = written
 
     def close(self) -> None:
         """Sync and close."""
@@ -197,87 +202,127 @@ class FetchLog:
 
 
 def _frame(payload: bytes) -> bytes:
-    return _FRAME.pack(len(payload), isal_zlib.crc32(payload)) + payload
+    start = _TYPE_AND_LENGTH.pack(_TYPE, len(payload))
+    crc = isal_zlib.crc32(payload, isal_zlib.crc32(start))
+    checked = _CHECKED.pack(_TYPE, len(payload), crc)
+    return b"".join((checked, (isal_zlib.crc32(checked) & 0xFFFF).to_bytes(2), payload))
 
 
-def _payloads(path: Path, *, complete: bool = False) -> Iterator[tuple[bytes, int, int]]:
-    """Payload, its offset and the end of its frame, header first; stops at a torn end (an error if `complete`)."""
-    size = path.stat().st_size
-    with path.open("rb", buffering=1 << 20) as file:
-        magic = file.read(len(MAGIC))
-        if magic != MAGIC:
-            if MAGIC.startswith(magic) and len(magic) < len(MAGIC) and not complete:
+class _Scan:
+    """Reads the frames of a log; `damage` and `end` are known when all have been read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.magic = b""
+        self.end = 0
+        """Where the log goes on: behind the last frame, or behind damage that no frame follows."""
+        self.damage: list[tuple[int, int]] = []
+        """Offset and size of what is no frame, a torn end apart."""
+
+    def payloads(self) -> Iterator[tuple[bytes, int]]:
+        """Payload and its offset, of each good frame."""
+        data = _mapped(self.path) if self.path.stat().st_size else b""
+        self._read_magic(data[:_MAGIC_SIZE])
+        at = self.end
+        while self.magic and at < len(data):
+            length = _length_at(data, at)
+            start = at + _FRAME.size
+            if length is not None and start + length <= len(data) and _is_whole(data, at, length):
+                yield data[start : start + length], start
+                at = self.end = start + length
+            elif (length is not None and start + length > len(data)) or _is_torn(data, at):
                 return
-            raise FormatError("not a fetch log", path=path, offset=0, expected=MAGIC, found=magic)
-        at = len(MAGIC)
-        while head := file.read(_FRAME.size):
-            payload = b""
-            length = crc = -1
-            if len(head) == _FRAME.size:
-                length, crc = _FRAME.unpack(head)
-                payload = file.read(length) if length <= min(size, MAX_FRAME) else b""
-            if len(payload) == length and isal_zlib.crc32(payload) == crc:
-                at += _FRAME.size
-                yield payload, at, at + length
-                at += length
-                continue
-            if not complete and _is_torn(size, at, length):
-                return
-            raise ChecksumError("damaged frame in the fetch log", path=path, offset=at, expected=crc, found=size - at)
+            else:
+                following = _next_frame(data, at + 1)
+                self.damage.append((at, following - at))
+                at = self.end = following
+
+    def _read_magic(self, magic: bytes) -> None:
+        if magic in _MAGICS.values():
+            self.magic, self.end = magic, _MAGIC_SIZE
+        elif magic == _OLD_MAGIC:
+            raise FormatError(
+                "the fetch was begun by an earlier version: finish it with that one, or remove "
+                f"{self.path.parent} and fetch the segment again", path=self.path, offset=0,
+            )  # fmt: skip
+        elif magic.strip(b"\0") and not any(known.startswith(magic) for known in _MAGICS.values()):
+            raise FormatError("not a fetch log", path=self.path, offset=0, expected=_MAGICS[""], found=magic)
 
 
-def _is_torn(size: int, at: int, length: int) -> bool:
-    """The broken frame at `at` is the file's last one: no whole frame of that length is followed by more."""
-    return length < 0 or at + _FRAME.size + length >= size
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def scan_end(path: Path) -> int | None:
-    """Where the last whole frame ends; None if not even the header is whole."""
-    end = None
-    for _, _, end in _payloads(path):  # noqa: B007
-        pass
-    return end
+def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
+    """The length of the payload by a good head of a frame at `at`; None if there is none."""
+    if at + _FRAME.size > len(data):
+        return None
+    kind, length, _, check = _FRAME.unpack_from(data, at)
+    good = kind == _TYPE and isal_zlib.crc32(data[at : at + _CHECKED.size]) & 0xFFFF == check
+    return int(length) if good else None
+
+
+def _is_whole(data: bytes | mmap.mmap, at: int, length: int) -> bool:
+    """Whether a frame's checksum is right."""
+    crc = _FRAME.unpack_from(data, at)[2]
+    start = isal_zlib.crc32(data[at : at + _TYPE_AND_LENGTH.size])
+    return bool(isal_zlib.crc32(data[at + _FRAME.size : at + _FRAME.size + length], start) == crc)
+
+
+def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
+    """Whether what begins at `at` is too short for the head of a frame, or zeros up to the end."""
+    if len(data) - at < _FRAME.size:
+        return True
+    return all(not data[start : start + _ZEROS].strip(b"\0") for start in range(at, len(data), _ZEROS))
+
+
+def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
+    """Where the next good frame begins; the end of the log if there is none."""
+    while (at := data.find(bytes([_TYPE]), at)) >= 0:
+        length = _length_at(data, at)
+        if length is not None and at + _FRAME.size + length <= len(data) and _is_whole(data, at, length):
+            return at
+        at += 1
+    return len(data)
 
 
 def log_codec(path: Path) -> str:
     """The name of the codec that the values of a log are compressed by."""
-    for payload, _, _ in _payloads(path):
-        return payload.decode()
-    raise FormatError("fetch log without a header", path=path)
+    with path.open("rb") as file:
+        magic = file.read(_MAGIC_SIZE)
+    for name, known in _MAGICS.items():
+        if magic == known:
+            return name
+    raise FormatError("not a fetch log", path=path, offset=0, expected=_MAGICS[""], found=magic)
 
 
 def frames(path: Path) -> Iterator[Frame]:
-    """All whole frames with their entries' values as stored; a torn end is left out."""
-    for payload, at in _frame_payloads(path):
+    """All good frames with their entries' values as stored. Damage is logged, a torn end passed over."""
+    scan = _Scan(path)
+    for payload, at in scan.payloads():
         outcome, listed, start = _read_head(path, payload, at)
         entries = [
             Entry(part, key, payload[offset : offset + length])
             for part, key, offset, length in _read_entries(path, payload, start, at)
         ]
         yield Frame(outcome, listed, entries)
+    for offset, size in scan.damage:
+        log.error("%s: damaged: no frame at offset %d; %d bytes are passed over, their URLs fetched again",
+                  path, offset, size)  # fmt: skip
 
 
-def settled(path: Path) -> Iterator[tuple[Outcome, list[str]]]:
-    """Outcome and listed URLs of each whole frame: what a resumed fetch leaves out."""
-    for payload, at in _frame_payloads(path):
-        outcome, listed, _ = _read_head(path, payload, at)
-        yield outcome, listed
-
-
-def places(path: Path) -> Iterator[EntryPlace]:
-    """Every entry of a finished log in order, by its place. A torn end is an error here."""
-    for payload, at in _frame_payloads(path, complete=True):
-        _, _, start = _read_head(path, payload, at)
-        for part, key, offset, length in _read_entries(path, payload, start, at):
-            yield EntryPlace(part, key, at + offset, length)
-
-
-def _frame_payloads(path: Path, *, complete: bool = False) -> Iterable[tuple[bytes, int]]:
-    first = True
-    for payload, at, _ in _payloads(path, complete=complete):
-        if not first:
-            yield payload, at
-        first = False
+def places(path: Path) -> Iterator[tuple[int, list[EntryPlace]]]:
+    """Of each good frame in order how many listed URLs it settles, and its entries by their places."""
+    for payload, at in _Scan(path).payloads():
+        _, listed, start = _read_head(path, payload, at)
+        yield (
+            len(listed),
+            [
+                EntryPlace(part, key, at + offset, length)
+                for part, key, offset, length in _read_entries(path, payload, start, at)
+            ],
+        )
 
 
 def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str], int]:

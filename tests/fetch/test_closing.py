@@ -50,7 +50,7 @@ def test_parts_are_sorted_and_whole(tmp_path: Path, compression: str, limit: int
     random.Random(3).shuffle(urls)
     frames = [page(url, n) for n, url in enumerate(urls)]
     segment, logs = segment_with_logs(tmp_path, conf, frames[:20], frames[20:])
-    close_segment(segment, logs, BOTH, conf, limit=limit)
+    close_segment(segment, logs, BOTH, conf, 50, limit=limit)
     found = list(segment.records("crawl_fetch"))
     assert [url for url, _ in found] == sorted(urls)
     assert {url: datum.fetch_interval for url, datum in found} == {url: n for n, url in enumerate(urls)}  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def test_parts_are_sorted_and_whole(tmp_path: Path, compression: str, limit: int
 def test_equal_keys_stay_in_order(tmp_path: Path) -> None:
     frames = [page("http://a/", n) for n in range(5)]
     segment, logs = segment_with_logs(tmp_path, CONF, frames)
-    close_segment(segment, logs, BOTH, CONF, limit=2)
+    close_segment(segment, logs, BOTH, CONF, 5, limit=2)
     assert [d.fetch_interval for d in segment.get("crawl_fetch", "http://a/")] == [0, 1, 2, 3, 4]  # type: ignore[attr-defined]
 
 
@@ -79,7 +79,7 @@ def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compre
         frame.add(Part.CRAWL_PARSE, url, records)
         frames.append(frame)
     segment, logs = segment_with_logs(tmp_path, conf, frames)
-    close_segment(segment, logs, (Part.FETCH, Part.CRAWL_PARSE), conf)
+    close_segment(segment, logs, (Part.FETCH, Part.CRAWL_PARSE), conf, 2)
     assert [url for url, _ in segment.records("crawl_parse")] == [
         "http://a/",
         "http://z/2",
@@ -92,7 +92,7 @@ def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compre
 
 def test_an_empty_fetch_leaves_empty_parts(tmp_path: Path) -> None:
     segment, logs = segment_with_logs(tmp_path, CONF, [])
-    close_segment(segment, logs, BOTH, CONF)
+    close_segment(segment, logs, BOTH, CONF, 0)
     assert list(segment.records("crawl_fetch")) == []
     assert segment.has("content")
 
@@ -108,10 +108,10 @@ def test_a_broken_closing_is_done_again(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(closing, "_write_part", fails_at_the_end)
     with pytest.raises(StoreError, match="No space left on device"):
-        close_segment(segment, logs, BOTH, CONF)
+        close_segment(segment, logs, BOTH, CONF, 1)
     assert not segment.has("crawl_fetch") and not segment.has("content")
     monkeypatch.undo()
-    close_segment(segment, logs, BOTH, CONF)
+    close_segment(segment, logs, BOTH, CONF, 1)
     assert len(list(segment.records("crawl_fetch"))) == 1
     assert sorted(path.name for path in segment.path.iterdir()) == ["_fetch", "content", "crawl_fetch"]
 
@@ -121,6 +121,6 @@ def test_a_damaged_log_is_an_error(tmp_path: Path) -> None:
     data = bytearray(logs[0].read_bytes())
     data[60] ^= 1
     logs[0].write_bytes(data)
-    with pytest.raises(FormatError, match="log-0"):
-        close_segment(segment, logs, BOTH, CONF)
+    with pytest.raises(FormatError, match="1 URLs are missing in the fetch log"):
+        close_segment(segment, logs, BOTH, CONF, 3)
     assert not segment.has("crawl_fetch")

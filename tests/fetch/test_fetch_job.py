@@ -371,6 +371,22 @@ def test_after_a_kill_only_what_was_in_flight_is_fetched_again(server: Misbehavi
     assert sorted(path.name for path in segment.path.iterdir()) == ["content", "crawl_fetch", "crawl_generate"]
 
 
+def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(server: MisbehavingServer, tmp_path: Path) -> None:
+    """One byte of a length, and zeros at the end: one page more is asked for again."""
+    segment = held(server, tmp_path)
+    process = start(segment)
+    wait_until_held(server)
+    process.kill()
+    process.communicate(timeout=60)
+    log = segment.path / WORK / "log-0"
+    data = bytearray(log.read_bytes())
+    data[8 + 1] ^= 0x10
+    log.write_bytes(data + bytes(8))
+    assert fetch_segment(segment, conf_for())["fetched"] == 40
+    assert len(fetched(segment)) == 40 == len(contents(segment))
+    assert len([target for target, count in server.requests.items() if count > 1]) == len(server.hold) + 1
+
+
 def wait_until_it_ends(process: subprocess.Popen[str]) -> None:
     """Read what a fetch says until it says that it finishes what is in flight."""
     assert process.stdout is not None
