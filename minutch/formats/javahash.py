@@ -100,10 +100,19 @@ def hash_map_order(hashes: Iterable[int], capacity: int = 16) -> list[int]:
     return sorted(range(len(spread)), key=lambda i: spread[i] & capacity - 1)
 
 
-@lru_cache(maxsize=4096)
+_LONGEST_KEPT = 512
+
+
 def names_order(names: tuple[str, ...]) -> tuple[int, ...]:
-    """`hash_map_order` of a HashMap<String, …> with these keys. Kept: metadata has the same names over and over."""
+    """`hash_map_order` of a HashMap<String, …> with these keys; kept for short ones, as metadata's names recur."""
+    return _kept_names_order(names) if sum(map(len, names)) <= _LONGEST_KEPT else _names_order(names)
+
+
+def _names_order(names: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(hash_map_order([string_hash(name) for name in names]))
+
+
+_kept_names_order = lru_cache(maxsize=4096)(_names_order)
 
 
 def property_names_order(names: Sequence[str]) -> list[str]:

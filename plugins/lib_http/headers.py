@@ -1,6 +1,6 @@
 """Response headers as Nutch keeps them: names looked up without case, well-known names spelled right, last value wins.
 
-Followed: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of protocol-http's HttpResponse.
+Source: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of protocol-http's HttpResponse.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ WELL_KNOWN: Final = (
 )
 """org.apache.nutch.metadata.HttpHeaders: the names that misspelled ones are corrected to."""
 
+LONGEST_KEPT: Final = 512
+"""Bytes of a line, and of all names of an answer, that are kept for the next answer; longer ones are hardly alike."""
 _MAX_DISTANCE: Final = 3
 _LETTERS_PER_ERROR: Final = 3
 
@@ -44,11 +46,11 @@ class SpellCheckedMetadata(Metadata):
 
     def _known(self, name: str) -> str:
         """The name that is there already, else `name` spelled right."""
-        spelled, folded = _fold(name)
+        spelled, folded = _kept_fold(name) if len(name) <= LONGEST_KEPT else _fold(name)
         return self._names.get(folded, spelled)
 
     def _new(self, name: str) -> str:
-        spelled, folded = _fold(name)
+        spelled, folded = _kept_fold(name) if len(name) <= LONGEST_KEPT else _fold(name)
         return self._names.setdefault(folded, spelled)
 
     def first(self, name: str, default: str | None = None) -> str | None:
@@ -67,24 +69,27 @@ class SpellCheckedMetadata(Metadata):
             lines = [line.encode("latin-1") for line in unfold(lines)]
         known = self._names.setdefault
         for line in lines[start:]:
-            field = _field(line)
+            field = _kept_field(line) if len(line) <= LONGEST_KEPT else _field(line)
             if field is not None:
                 spelled, folded, value = field
                 self[known(folded, spelled)] = [value]
 
     def java_names(self) -> Iterator[str]:
         """Nutch's TreeMap orders names without case; after one more copy they stand in a HashMap."""
-        return iter(_java_names(tuple(self)))
+        names = tuple(self)
+        usual = sum(map(len, names)) <= LONGEST_KEPT
+        return iter(_kept_java_names(names) if usual else _java_names(names))
 
 
-@lru_cache(maxsize=4096)
 def _java_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names in the order of `java_names`. Kept, since the answers of servers have the same names over and over."""
+    """Names in the order of `java_names`."""
     ordered = tuple(sorted(names, key=str.lower))
     return tuple(ordered[i] for i in javahash.names_order(ordered))
 
 
-@lru_cache(maxsize=4096)
+_kept_java_names = lru_cache(maxsize=4096)(_java_names)
+
+
 def _fold(name: str) -> tuple[str, str]:
     """A name spelled right, and what it is looked up by."""
     spelled = spell_check(name)
@@ -98,7 +103,6 @@ def _letters(name: str) -> str:
 _BY_LETTERS: Final = {_letters(name): name for name in WELL_KNOWN}
 
 
-@lru_cache(maxsize=4096)
 def spell_check(name: str) -> str:
     """The well-known name that `name` is or nearly is, else `name` itself (SpellCheckedMetadata.getNormalizedName)."""
     letters = _letters(name)
@@ -137,11 +141,12 @@ def unfold(lines: Iterable[bytes]) -> Iterator[str]:
         yield pending
 
 
-@lru_cache(maxsize=8192)
 def _field(line: bytes) -> tuple[str, str, str] | None:
-    """A header line's name spelled right, what it is looked up by, and the value; None if the line is none.
-
-    Kept, since a server's answers are much alike.
-    """
+    """A header line's name spelled right, what it is looked up by, and the value; None if the line is none."""
     name, colon, value = line.decode("latin-1").rstrip("\r\n").partition(":")
     return (*_fold(name), value.lstrip(" \t")) if colon else None
+
+
+_kept_fold = lru_cache(maxsize=4096)(_fold)
+_kept_field = lru_cache(maxsize=8192)(_field)
+"""A server's answers are much alike."""
