@@ -63,10 +63,15 @@ ETAG_KEY: Final = Text("ETag")
 _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
+_LONGEST_HOST: Final = 255
+"""Characters; DNS has no longer names (RFC 1035, 2.3.4)."""
 _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
 _PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
 """Hosts that need none of what httpx does to a URL."""
+_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""What no header's value may hold; a line break would begin another header."""
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
 _NOT_MODIFIED: Final = 304
@@ -193,23 +198,22 @@ class HttpBase(Protocol):
             cookie = datum.metadata.get(_COOKIE)
             text = self.sessions.cookie(url.host) or settings.cookie_for(url) if cookie is None else str(cookie)
             if text is not None:
-                headers.append((b"Cookie", text.encode()))
+                headers.append((b"Cookie", _CONTROLS.sub("", text).encode()))
         if settings.if_modified_since and datum.modified_time > 0:
             headers.append((b"If-Modified-Since", format_date(datum.modified_time).encode()))
             etag = datum.metadata.get(ETAG_KEY)
             if etag is not None:
-                headers.append((b"If-None-Match", str(etag).encode("latin-1", "replace")))
+                headers.append((b"If-None-Match", _CONTROLS.sub("", str(etag)).encode("latin-1", "replace")))
         return headers
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
         """One request. Raises httpx.TransportError if there is no answer, or no use in it."""
-        if not url.host.isascii() or not url.host:
+        if not url.host.isascii() or not url.host or len(url.host) > _LONGEST_HOST:
             raise UnknownHost(url.host)
         if self.credentials.forms:
             await self.sessions.enter(url.host)
         limit = self.settings.content_limit if content_limit is None else content_limit
-        file = url.file
-        target = file if file.startswith("/") else "/" + file
+        target = request_target(url.file)
         headers = self.request_headers(url, datum)
         metadata = SpellCheckedMetadata()
         metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
@@ -289,7 +293,8 @@ class HttpBase(Protocol):
         own = {name.lower(): (name, value) for name, value in more.items()}
         headers = [(n, v) for n, v in self.request_headers(url, CrawlDatum()) if n.decode().lower() not in own]
         headers += [(name.encode(), value.encode()) for name, value in own.values()]
-        request = self._request(method, url, url.file or "/", headers, self.settings.content_limit, content)
+        target = request_target(url.file)
+        request = self._request(method, url, target, headers, self.settings.content_limit, content)
         return await self.transport.handle_async_request(request)
 
     def _request_text(self, target: str, headers: list[tuple[bytes, bytes]], answered: bytes) -> str:
@@ -335,6 +340,15 @@ class HttpBase(Protocol):
         if isinstance(error, httpx.RemoteProtocolError) and not chunked:
             return body, None
         raise error
+
+
+def request_target(file: str) -> str:
+    """A URL's path and query as they stand in a request line: what would end the line, or a word in it, is escaped.
+
+    No other character is touched: the filters and normalizers have had their say.
+    """
+    target = file if file.startswith("/") else "/" + file
+    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", target)
 
 
 def make_transport(settings: HttpSettings, addresses: AddressRules, names: Names | None) -> httpx.AsyncBaseTransport:

@@ -214,7 +214,8 @@ async def test_cookies(tmp_path: Path) -> None:
     [
         ("http://a.example", b"/"),
         ("http://a.example?q", b"/?q"),
-        ("http://a.example/a b|c\\d", b"/a b|c\\d"),
+        ("http://a.example/a b|c\\d", b"/a%20b|c\\d"),
+        ("http://a.example/a\r\nX: y\t\x00\x7f", b"/a%0D%0AX:%20y%09%00%7F"),
         ("http://a.example/\u00e9", "/\u00e9".encode()),
         ("http://a.example/a/../b/./c#f", b"/a/../b/./c"),
         ("http://a.example/%zz%", b"/%zz%"),
@@ -313,6 +314,30 @@ async def test_target_bytes_reach_the_server(server: MisbehavingServer) -> None:
     await get(protocol, server.url("a/../b?c=\u00e9|[]#f"))
     await protocol.close()
     assert list(server.requests) == ["/a/../b?c=\u00e9|[]".encode().decode("latin-1")]
+
+
+@pytest.mark.parametrize("transport", ["curl", "httpx"])
+@pytest.mark.parametrize("start", ["a", "?q="])
+async def test_a_url_is_one_request(server: MisbehavingServer, transport: str, start: str) -> None:
+    """Whatever filters let through: line breaks in it end no request line, and begin no second request."""
+    heads: list[bytes] = []
+
+    async def keeps(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str) -> None:
+        while True:
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nkept")
+
+    server.answer_all = keeps
+    datum = CrawlDatum(modified_time=1)
+    datum.metadata[Text("Cookie")] = Text("k=v\r\nX-Cookie: smuggled")
+    datum.metadata[Text("ETag")] = Text('"v"\nX-Tag: smuggled')
+    url = server.url(f"{start} HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+    protocol = Http(conf_for(http__transport=transport), {})
+    output = await get(protocol, url, datum)
+    await protocol.close()
+    assert output.status.is_success
+    assert server.connections == len(heads) == 1
+    assert not any(b"smuggled" in head.partition(b"\r\n")[2] and b"\nX-" in head for head in heads)
 
 
 async def test_through_a_proxy(server: MisbehavingServer) -> None:
