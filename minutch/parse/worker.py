@@ -2,7 +2,8 @@
 
 A `WorkerPool` is a few processes that run a task on one item after the other. Items go out in batches; each worker
 notes the item it is at in shared memory, so that the parent knows the culprit when it has to kill the worker (or finds
-it dead): that item gets `task.fail(item, reason)` for a result, the rest of its batch goes to a fresh worker.
+it dead): that item gets `task.fail(item, reason)` for a result, the rest of its batch goes to a fresh worker. If it was
+at the end of the batch, which is for all items together, the batch is halved until one item is left to blame.
 
 Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library that doesn't come
 back is ended by the parent soon after. `memory` bytes are what a worker may take on top of what it begins with.
@@ -49,7 +50,8 @@ GRACE: Final = 2.0
 START: Final = 120.0
 """Seconds that a worker has to get to its first item: one that is no copy has to load everything."""
 NOT_BEGUN: Final = -1
-"""In place of the number of an item."""
+FINISHING: Final = -2
+"""In place of the number of an item: none yet, all of the batch."""
 POLL: Final = 0.5
 """Seconds after which somebody who waits for a worker looks whether it is stuck."""
 _AHEAD: Final = 4
@@ -76,6 +78,13 @@ class _Batch(Generic[R]):
     number: int
     items: list[bytes]
     results: list[R | None] = field(default_factory=list)
+    suspects: int = 0
+    """So many of the next items have one among them on which a worker ended."""
+
+    def missing(self) -> list[int]:
+        """Numbers of the items that go to a worker next: of suspects the first half."""
+        most = max(1, self.suspects // 2) if self.suspects else len(self.items)
+        return [index for index, result in enumerate(self.results) if result is None][:most]
 
 
 @dataclass(slots=True)
@@ -106,7 +115,7 @@ class _Worker(Generic[R]):
     def send(self, batch: _Batch[R]) -> None:
         self.batch, self.seen, self.since = batch, NOT_BEGUN, time.monotonic()
         self.at.value = NOT_BEGUN
-        self.connection.send([item for item, result in zip(batch.items, batch.results, strict=True) if result is None])
+        self.connection.send([batch.items[index] for index in batch.missing()])
 
     def is_stuck(self, timeout: float) -> bool:
         """Whether the worker has been at one item for longer than it may."""
@@ -136,6 +145,7 @@ def _serve(connection: Connection, make_task: Callable[[], Task[R]], at: Any, ti
                 at.value = number
                 answers.append(_attempt(task, item, timeout))
             _set_alarm(0)
+            at.value = FINISHING
             results = iter(task.finish([result for result, reason in answers if not reason]))
             connection.send([(None, reason) if reason else (next(results), "") for _, reason in answers])
 
@@ -295,18 +305,23 @@ class WorkerPool(Generic[R]):
 
     def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
         """Fill in what the worker has answered; if it does not answer, end it and fail the item that it was at."""
-        missing = [index for index, result in enumerate(batch.results) if result is None]
+        missing = batch.missing()
         try:
             answers = worker.connection.recv() if worker.connection.poll() else None
         except (EOFError, OSError):
             answers = None
         if answers is None:
-            culprit = missing[max(worker.at.value, 0)]
             reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
             worker.stop()
             log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
+            if worker.at.value == FINISHING and len(missing) > 1:
+                batch.suspects = len(missing)
+                return
+            batch.suspects = 0
+            culprit = missing[max(worker.at.value, 0)]
             batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
             return
+        batch.suspects = max(0, batch.suspects - len(missing))
         for index, (result, reason) in zip(missing, answers, strict=True):
             batch.results[index] = self._task.fail(batch.items[index], reason) if reason else result
 

@@ -119,6 +119,33 @@ def test_what_is_wrong_with_one_item_stays_with_it(pool: WorkerPool[str], bad: s
     assert list(pool.map([b"after"])) == ["AFTER"]
 
 
+@dataclass
+class EndsBadly(Upper):
+    """Ends with some item, or hangs, when it has run through all of a batch."""
+
+    def finish(self, results: list[str]) -> list[str]:
+        if "last" in results:
+            os.kill(os.getpid(), signal.SIGKILL)
+        while "endless" in results:
+            pass
+        return super().finish(results)
+
+
+@pytest.mark.parametrize(
+    ("count", "bad", "reason"),
+    [(32, "last", "the parser crashed"), (3, "endless", "not done within 1 s (parser.timeout)")],
+)
+def test_who_spoils_the_end_of_a_batch_spoils_it_for_itself(
+    count: int, bad: str, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    items = [str(number) for number in range(count)]
+    items[count * 2 // 3] = bad
+    with WorkerPool(EndsBadly, workers=1, timeout=1, memory=64 << 20) as pool:
+        found = list(pool.map(item.encode() for item in items))
+    assert found == [f"{bad}: {reason}" if item == bad else item for item in items]
+    assert caplog.text.count("a worker was ended") <= count.bit_length()
+
+
 def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:
     found: dict[str, str] = {}
 
