@@ -14,10 +14,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any, Final
 
 from minutch.errors import MinutchError, StoreError
@@ -48,7 +51,7 @@ class _Child:
     share: Share
     received: int = 0
     finishing: bool = False
-    told: int = -1
+    said: int = -1
     session: FetchSession = field(init=False)
 
     def hooks(self) -> Hooks:
@@ -65,8 +68,8 @@ class _Child:
         return True
 
     def _nothing_to_do(self) -> bool:
-        if not self.finishing and self.told != self.received:
-            self.told = self.received
+        if not self.finishing and self.said != self.received:
+            self.said = self.received
             self.pipe.send(("idle", self.received))
         return self.finishing
 
@@ -118,6 +121,8 @@ class _Worker:
     pipe: Connection
     sent: int = 0
     idle_at: int = -1
+    outbox: SimpleQueue[tuple[Any, ...] | None] = field(default_factory=SimpleQueue)
+    """What is to be sent. A thread does that: a parent that waited for its child to read would not read itself."""
     snapshot: Snapshot | None = None
     done: bool = False
 
@@ -125,6 +130,12 @@ class _Worker:
     def idle(self) -> bool:
         """Has nothing to do, and has seen everything that was sent to it."""
         return self.done or self.idle_at == self.sent
+
+    def post(self) -> None:
+        """Send what comes into the outbox, up to None."""
+        with suppress(BrokenPipeError, OSError):  # its end is noticed when it is read from
+            while (message := self.outbox.get()) is not None:
+                self.pipe.send(message)
 
 
 @dataclass
@@ -148,24 +159,32 @@ class FetchProcesses:
 
     def run(self) -> None:
         """Pass messages, collect results. Raises StoreError if a child failed or died."""
+        postmen = [threading.Thread(target=worker.post, daemon=True) for worker in self._workers]
+        for postman in postmen:
+            postman.start()
         try:
             self._pass_messages()
         finally:
-            self.kill()
+            for worker in self._workers:
+                worker.outbox.put(None)
+            self.kill(postmen)
         if self._failure is not None:
             raise StoreError(self._failure)
 
     def stop(self) -> None:
         """Let the children finish what is in flight, and leave the rest."""
         for worker in self._workers:
-            self._send(worker, ("stop",))
+            worker.outbox.put(("stop",))
 
-    def kill(self) -> None:
-        """End the children that still run."""
+    def kill(self, postmen: Sequence[threading.Thread] = ()) -> None:
+        """End the children that still run, and after them the threads that write to them."""
         for worker in self._workers:
             if not worker.done:
                 worker.process.kill()
             worker.process.join()
+        for postman in postmen:
+            postman.join()
+        for worker in self._workers:
             worker.pipe.close()
 
     def _pass_messages(self) -> None:
@@ -178,7 +197,7 @@ class FetchProcesses:
             if not finishing and all(worker.idle for worker in self._workers):
                 finishing = True
                 for worker in waiting:
-                    self._send(worker, ("finish",))
+                    worker.outbox.put(("finish",))
 
     def _receive(self, worker: _Worker) -> None:
         try:
@@ -188,12 +207,6 @@ class FetchProcesses:
             self._fail("a process of the fetch died; run fetch on the same segment again to go on")
             return
         getattr(self, f"_on_{message[0]}")(worker, *message[1:])
-
-    def _send(self, worker: _Worker, message: tuple[Any, ...]) -> None:
-        try:
-            worker.pipe.send(message)
-        except (BrokenPipeError, OSError):
-            return  # its end is noticed when it is read from
 
     def _fail(self, reason: str) -> None:
         """End all children where they are: what waits in their queues is left for the next run, not given up."""
@@ -206,7 +219,7 @@ class FetchProcesses:
     def _on_hand(self, worker: _Worker, owner: int, url: str, value: bytes, queue_id: str) -> None:
         target = self._workers[owner]
         target.sent += 1
-        self._send(target, ("item", url, value, queue_id))
+        target.outbox.put(("item", url, value, queue_id))
 
     def _on_idle(self, worker: _Worker, received: int) -> None:
         worker.idle_at = received

@@ -6,12 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
+from minutch.fetch.processes import FetchProcesses, _Worker
 from minutch.fetch.session import Share
+from minutch.fetch.stats import FetchStats
 from tests.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
@@ -83,6 +88,39 @@ def test_redirects_go_to_the_process_that_has_the_host(server: MisbehavingServer
     assert [d.status_name for records in found.values() for d in records].count("fetch_success") == 1
     last = server.url("r12", names[(11 + 5) % 12])
     assert found[last][0].status_name == "fetch_success"
+
+
+class Ended:
+    """A process that needs no ending."""
+
+    def join(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+def test_many_hand_overs_at_once_block_nobody() -> None:
+    """Both children send all they have before they read anything."""
+    count = 3000
+    received: list[int] = []
+
+    def child(number: int, pipe: Connection) -> None:
+        for _ in range(count):
+            pipe.send(("hand", 1 - number, "http://h/", b"x" * 500, "h"))
+        received.append(sum(pipe.recv()[0] == "item" for _ in range(count)))
+        pipe.send(("idle", count))
+        assert pipe.recv() == ("finish",)
+        pipe.send(("done", {1: 1}, FetchStats()))
+
+    processes = FetchProcesses(2, lambda share, hooks: pytest.fail("no session"), lambda snapshot: None)
+    for number in range(2):
+        ours, theirs = Pipe()
+        processes._workers.append(_Worker(Ended(), ours))  # type: ignore[arg-type]
+        threading.Thread(target=child, args=(number, theirs), daemon=True).start()
+    parent = threading.Thread(target=processes.run, daemon=True)
+    parent.start()
+    parent.join(60)
+    assert not parent.is_alive()
+    assert received == [count, count] and processes.ledger.settled == 2
 
 
 def test_more_processes_than_hosts(server: MisbehavingServer, tmp_path: Path) -> None:
