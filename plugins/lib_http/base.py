@@ -106,6 +106,15 @@ class Answer:
     def header(self, name: str) -> str | None:
         return self.metadata.first(name)
 
+    @property
+    def location(self) -> str:
+        """The target of a redirect. Raw UTF-8 in it is read as such, as browsers do."""
+        text = self.header("Location") or ""
+        try:
+            return text.encode("latin-1").decode("utf-8")
+        except UnicodeError:
+            return text
+
 
 class HttpBase(Protocol):
     """Base of the HTTP protocol plugins."""
@@ -470,7 +479,7 @@ def _status(answer: Answer, url: Url, given: str) -> ProtocolStatus:
         modified = answer.header("Last-Modified")
         return ProtocolStatus(codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0)
     if _FIRST_REDIRECT <= code <= _LAST_REDIRECT:
-        target = parse(answer.header("Location") or "", url)
+        target = parse(answer.location, url)
         return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [str(target)])
     status, template = _ERRORS.get(code, _OTHER)
     return ProtocolStatus(status, [template.format(code=code, url=url, given=given)])

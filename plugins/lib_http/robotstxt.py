@@ -66,6 +66,9 @@ class HttpAnswer(Protocol):
     body: bytes
     metadata: Metadata
 
+    @property
+    def location(self) -> str: ...
+
     def header(self, name: str) -> str | None: ...
 
 
@@ -231,7 +234,7 @@ class RobotsStore:
         keys: list[str] = []
         answer = await self._one(location, contents)
         for _ in range(self._max_redirects):
-            target = answer.header("Location") or ""
+            target = answer.location
             if answer.code not in _REDIRECTS or not target.strip():
                 break
             try:

@@ -316,6 +316,23 @@ async def test_target_bytes_reach_the_server(server: MisbehavingServer) -> None:
     assert list(server.requests) == ["/a/../b?c=\u00e9|[]".encode().decode("latin-1")]
 
 
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        ("/caf\u00e9/\u65e5".encode(), "/caf\u00e9/\u65e5"),
+        (b"/caf\xe9", "/caf\u00e9"),
+        (b"/caf%C3%A9", "/caf%C3%A9"),
+    ],
+)
+async def test_raw_bytes_in_a_redirect(server: MisbehavingServer, location: bytes, target: str) -> None:
+    """UTF-8, as browsers read it; what is none is taken byte by byte."""
+    server.pages["/from"] = b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
+    protocol = Http(conf_for(), {})
+    output = await get(protocol, server.url("from"))
+    await protocol.close()
+    assert output.status.args == [server.url("x").removesuffix("/x") + target]
+
+
 @pytest.mark.parametrize("transport", ["curl", "httpx"])
 @pytest.mark.parametrize("start", ["a", "?q="])
 async def test_a_url_is_one_request(server: MisbehavingServer, transport: str, start: str) -> None:
