@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -54,9 +54,20 @@ def start_worker(
         name=name,
         daemon=daemon,
     )
-    process.start()
+    with _deaf():  # the process begins so, and ignores these signals before it listens again
+        process.start()
     theirs.close()
     return process, ours
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Signals that a worker leaves to its parent are kept back from this thread."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _LEFT_TO_THE_PARENT)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
@@ -77,6 +88,7 @@ def _spawned(logging: tuple[int, Path | None, bool] | None, main: Callable[..., 
 def _work(main: Callable[..., None], *args: Any) -> None:
     for number in _LEFT_TO_THE_PARENT:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _LEFT_TO_THE_PARENT)
     main(*args)
 
 

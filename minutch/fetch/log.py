@@ -39,7 +39,7 @@ from minutch.fetch.ledger import OUTCOMES, Outcome
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.javaio import decode_text, encode_text
 from minutch.parse.packing import PackedDocument
-from minutch.tables.install import sync_directory
+from minutch.tables.install import sync_path
 
 log = logging.getLogger(__name__)
 
@@ -130,8 +130,8 @@ class FetchLog:
         if not self.position:
             self._write(self._magic)
             self.sync()
-            sync_directory(path.parent)
-            sync_directory(path.parent.parent)
+            sync_path(path.parent)
+            sync_path(path.parent.parent)
 
     def _end(self) -> int:
         """Where the log goes on; 0 if not even the magic is whole."""

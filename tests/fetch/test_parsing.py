@@ -170,7 +170,7 @@ def test_the_worker_ends_with_a_killed_fetch(server: MisbehavingServer, tmp_path
     assert all(data(segment, url).status.is_success for url in urls)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_to_the_group_leaves_what_is_being_parsed(
     server: MisbehavingServer, tmp_path: Path, trap: dict[str, str], number: int
 ) -> None:
@@ -185,9 +185,10 @@ def test_a_signal_to_the_group_leaves_what_is_being_parsed(
     wait_until_it_ends(process)
     server.release()
     process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert [fetched(segment)[url][0].status_name for url in urls] == ["fetch_success"] * 4 + ["linked"] * 4
-    assert all(data(segment, url).status.is_success for url in urls[:4])
+    assert process.returncode == 130
+    assert fetch_segment(segment, conf_for().with_values(trap))["fetched"] == 8
+    assert all(data(segment, url).status.is_success for url in urls)
+    assert set(server.requests.values()) == {1, 8}  # each page once, robots.txt of each host
 
 
 def test_workers_that_die_at_once(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,6 +38,7 @@ from minutch.segment.store import (
     text_key,
 )
 from tests.plugins.test_parse_others import RSS
+from tests.support.golden import PROJECT
 from tests.support.pages import configuration, content
 
 NOW = 1_795_000_000_000
@@ -290,3 +297,23 @@ def test_many_pages_keep_the_links_that_one_page_keeps(tmp_path: Path, propertie
     expected = data_of(one)["p7"].outlinks
     assert list(data_of(many)["p7"].outlinks) == list(expected)
     assert {len(data.outlinks) for data in data_of(many).values()} == {len(expected)}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_command_without_a_traceback(tmp_path: Path, number: int) -> None:
+    """Sent to the whole group, as a terminal does, while workers start and while they parse."""
+    made = segment(tmp_path, [page(f"p{n}", "<p>" + "x " * 20_000) for n in range(400)])
+    options = ["-Dhttp.agent.name=x", "-Dplugin.includes=parse-html|urlfilter-regex|scoring-opic"]
+    command = [sys.executable, "-m", "minutch", "parse", *options, str(made.path)]
+    environment = {**os.environ, "NUTCH_LOG_DIR": "", "PYTHONPATH": str(PROJECT)}
+    for wait in (0.6, 1.2):
+        with subprocess.Popen(
+            command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+            start_new_session=True,
+        ) as process:  # fmt: skip
+            time.sleep(wait)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            _, said = process.communicate(timeout=60)
+        assert "Traceback" not in said, said
+        assert process.returncode in (130, -number, 0)
