@@ -45,7 +45,7 @@ from .dates import format_date, parse_date
 from .decoding import decode
 from .exchange import Order, Reply
 from .failures import UnknownHost, java_text
-from .headers import SpellCheckedMetadata, unfold
+from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
 from .names import Names, make_names
 from .settings import HttpSettings
@@ -63,6 +63,7 @@ ETAG_KEY: Final = Text("ETag")
 _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
+_MOST_DIGITS: Final = 18
 _LONGEST_HOST: Final = 255
 """Characters; DNS has no longer names (RFC 1035, 2.3.4)."""
 _AGENT: Final = 2
@@ -329,11 +330,13 @@ class HttpBase(Protocol):
         body, truncated = reply.body, reply.truncated
         if reply.error is not None:
             body, truncated = self._broken(reply.code, body, reply.error, metadata)
-        coding = metadata.first("Content-Encoding")
-        if coding is not None and body:
+        if body and metadata.first("Content-Encoding") is not None:
+            coding = ", ".join(field_values(reply.head, "content-encoding"))
             body = decode(body, coding, limit if limit < 0 else limit + 1)
             if 0 <= limit < len(body):
                 body, truncated = body[:limit], "length"
+        if truncated is None and reply.error is None and _is_shorter(body, metadata.first("Content-Length")):
+            metadata.set(TRUNCATED_KEY, "false")  # else the length before decoding would speak against it
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
             metadata.set(TRUNCATED_REASON_KEY, truncated)
@@ -349,6 +352,12 @@ class HttpBase(Protocol):
         if isinstance(error, httpx.RemoteProtocolError) and not chunked:
             return body, None
         raise error
+
+
+def _is_shorter(body: bytes, length: str | None) -> bool:
+    """Whether content is shorter than its Content-Length says."""
+    text = (length or "").strip()
+    return text.isascii() and text.isdecimal() and int(text[:_MOST_DIGITS]) > len(body)
 
 
 def request_target(file: str) -> str:

@@ -9,11 +9,29 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 CHUNK: Final = 16384
 NO_LIMIT: Final = 1 << 62
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+
+
+def _before_damage(stream: Any, data: bytes, limit: int) -> bytes:
+    """What comes out of the rest of a stream before the byte that is wrong, be it the last one of a checksum."""
+    pieces: list[bytes] = []
+    size = at = 0
+    for step in (4096, 64, 1):
+        while at < len(data) and size < limit and not stream.eof:
+            before = stream.copy()
+            try:
+                piece = stream.decompress(data[at : at + step])
+            except zlib.error:
+                stream = before
+                break
+            pieces.append(piece)
+            size += len(piece)
+            at += step
+    return b"".join(pieces)[:limit]
 
 
 def _inflate(data: bytes, limit: int, window: int) -> bytes:
@@ -24,11 +42,13 @@ def _inflate(data: bytes, limit: int, window: int) -> bytes:
         stream = zlib.decompressobj(window)
         try:
             while data and size < limit and not stream.eof:
+                before, rest = stream.copy(), data
                 piece = stream.decompress(data, min(limit - size, 1 << 20))
                 pieces.append(piece)
                 size += len(piece)
                 data = stream.unconsumed_tail
         except zlib.error:
+            pieces.append(_before_damage(before, rest, limit - size))
             break
         data = stream.unused_data if stream.eof else b""
         if window <= zlib.MAX_WBITS or not data.startswith(_GZIP_MAGIC):

@@ -126,6 +126,12 @@ def _distance(first: str, second: str) -> int:
     return row[-1]
 
 
+def field_values(lines: Iterable[bytes], name: str) -> list[str]:
+    """The values of all header lines of a name (in lower case), in order."""
+    start = f"{name}:"
+    return [line[len(start) :].strip() for line in unfold(lines) if line[: len(start)].lower() == start]
+
+
 def unfold(lines: Iterable[bytes]) -> Iterator[str]:
     """Header lines with continuation lines joined to the one before, as text (each byte a character)."""
     pending: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import tracemalloc
 import zlib
 from ipaddress import ip_address
@@ -366,3 +367,22 @@ def test_long_header_lines_are_not_kept() -> None:
         assert tracemalloc.get_traced_memory()[0] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.parametrize("size", [5, 3000, 300_000])
+def test_content_with_a_wrong_checksum_is_kept(coding: str, size: int) -> None:
+    text = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    packed = bytearray(gzip.compress(text) if coding == "gzip" else zlib.compress(text))
+    packed[-5 if coding == "gzip" else -1] ^= 0xFF
+    assert decode(bytes(packed), coding, -1) == text
+    assert decode(bytes(packed), coding, 4) == text[:4]
+
+
+def test_content_is_kept_up_to_damage_in_the_middle() -> None:
+    text = random.Random(1).randbytes(50_000)
+    packed = bytearray(gzip.compress(text, 1))
+    middle = len(packed) // 2
+    packed[middle : middle + 2000] = b"\xff" * 2000
+    found = decode(bytes(packed), "gzip", -1)
+    assert len(found) > 10_000 and text.startswith(found[:10_000])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ssl
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import trustme
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.formats.writables import Text
+from minutch.parse.page import is_truncated
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.crawldatum import CrawlDatum
@@ -331,6 +333,35 @@ async def test_raw_bytes_in_a_redirect(server: MisbehavingServer, location: byte
     output = await get(protocol, server.url("from"))
     await protocol.close()
     assert output.status.args == [server.url("x").removesuffix("/x") + target]
+
+
+@pytest.mark.parametrize(
+    ("lines", "body"),
+    [
+        (("Content-Encoding: gzip",), gzip.compress(b"tiny")),
+        (("Content-Encoding: gzip", "Content-Encoding: gzip"), gzip.compress(gzip.compress(b"tiny"))),
+        (("Content-Encoding: deflate", "content-encoding:gzip"), gzip.compress(zlib.compress(b"tiny"))),
+    ],
+    ids=["one", "two", "mixed"],
+)
+async def test_a_page_that_is_smaller_than_its_gzip_is_not_cut_off(
+    server: MisbehavingServer, lines: tuple[str, ...], body: bytes
+) -> None:
+    head = "".join(f"{line}\r\n" for line in lines)
+    server.pages["/stub"] = f"HTTP/1.1 200 OK\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    protocol = Http(conf_for(), {})
+    content = (await get(protocol, server.url("stub"))).content
+    await protocol.close()
+    assert content is not None and content.content == b"tiny"
+    assert not is_truncated(content)
+
+
+async def test_content_that_was_cut_off_is(server: MisbehavingServer) -> None:
+    server.pages["/cut"] = b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\nshort"
+    protocol = Http(conf_for(), {})
+    content = (await get(protocol, server.url("cut"))).content
+    await protocol.close()
+    assert content is not None and content.content == b"short" and is_truncated(content)
 
 
 @pytest.mark.parametrize("transport", ["curl", "httpx"])
