@@ -12,7 +12,7 @@ import pytest
 from minutch.fetch.state import FetchState, state_folder
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import Url
-from plugins.lib_http.base import Answer
+from plugins.lib_http.exchange import Answer
 from plugins.lib_http.headers import SpellCheckedMetadata
 from plugins.lib_http.robotstxt import RobotsStore
 from plugins.protocol_http.http import Http

@@ -11,7 +11,6 @@ import logging
 import re
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -43,11 +42,11 @@ from .credentials import Credentials, authorized
 from .curltransport import BodyStream, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
-from .exchange import Order, Reply
+from .exchange import Answer, Order, Reply, request_target
 from .failures import UnknownHost, java_text
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
-from .names import Names, make_names
+from .resolver import ResolverCache, make_resolver
 from .settings import HttpSettings
 from .tls import java_name
 
@@ -70,7 +69,6 @@ _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
 _PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
 """Hosts that need none of what httpx does to a URL."""
-_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What no header's value may hold; a line break would begin another header."""
 _OK: Final = 200
@@ -96,27 +94,6 @@ _ERRORS: Final[Mapping[int, tuple[int, str]]] = {
 _OTHER: Final = (codes.EXCEPTION, "Http code={code}, url={url}")
 
 
-@dataclass(slots=True)
-class Answer:
-    """What came back: status code, content (decoded) and metadata."""
-
-    code: int
-    body: bytes
-    metadata: Metadata
-
-    def header(self, name: str) -> str | None:
-        return self.metadata.first(name)
-
-    @property
-    def location(self) -> str:
-        """The target of a redirect. Raw UTF-8 in it is read as such, as browsers do."""
-        text = self.header("Location") or ""
-        try:
-            return text.encode("latin-1").decode("utf-8")
-        except UnicodeError:
-            return text
-
-
 class HttpBase(Protocol):
     """Base of the HTTP protocol plugins."""
 
@@ -131,7 +108,7 @@ class HttpBase(Protocol):
         """`transport` replaces the one that `http.transport` selects; for tests."""
         super().__init__(conf, parameters)
         self.settings = HttpSettings.from_conf(conf)
-        self.names = make_names(self.settings.names) if transport is None else None
+        self.names = make_resolver(self.settings.names) if transport is None else None
         self.transport = transport or make_transport(self.settings, AddressRules.from_conf(conf), self.names)
         self._curl = self.transport if isinstance(self.transport, CurlTransport) else None
         self._fixed = self._fixed_headers()
@@ -360,16 +337,9 @@ def _is_shorter(body: bytes, length: str | None) -> bool:
     return text.isascii() and text.isdecimal() and int(text[:_MOST_DIGITS]) > len(body)
 
 
-def request_target(file: str) -> str:
-    """A URL's path and query as they stand in a request line: what would end the line, or a word in it, is escaped.
-
-    No other character is touched: the filters and normalizers have had their say.
-    """
-    target = file if file.startswith("/") else "/" + file
-    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", target)
-
-
-def make_transport(settings: HttpSettings, addresses: AddressRules, names: Names | None) -> httpx.AsyncBaseTransport:
+def make_transport(
+    settings: HttpSettings, addresses: AddressRules, names: ResolverCache | None
+) -> httpx.AsyncBaseTransport:
     """The transport that `http.transport` names: `curl`, or `httpx`."""
     if settings.transport == "curl":
         return CurlTransport(settings.curl(), addresses.accepts, settings.content_limit, names)

@@ -32,7 +32,7 @@ from .curlloop import CurlLoop
 from .curlslot import CurlSettings, CurlSlot
 from .exchange import Order, Reply
 from .failures import ForbiddenAddress, TlsFailure, TooLarge, UnknownHost, connect_error
-from .names import Names
+from .resolver import ResolverCache
 
 MAX_PORT: Final = 65_535
 SWEEP: Final = 0.25
@@ -85,7 +85,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
         settings: CurlSettings,
         accepts: Callable[[str], bool],
         content_limit: int = -1,
-        names: Names | None = None,
+        names: ResolverCache | None = None,
     ) -> None:
         """`accepts` says which addresses may be connected to; without `names` libcurl looks hosts up by itself."""
         self._settings = settings

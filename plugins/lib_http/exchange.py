@@ -1,8 +1,14 @@
-"""One request and its answer, as plain as they can be: what passes between the plugin and its transport."""
+"""One request and its answer, as plain as they can be: what passes between plugin, transport and robots.txt."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from typing import Final
+
+from minutch.records.metadata import Metadata
+
+_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
 
 
 @dataclass(slots=True)
@@ -40,3 +46,34 @@ class Reply:
     """Address and port that answered, where known."""
     tls: tuple[str, str, bool] | None = None
     """Protocol, cipher and whether the certificate was checked, where that is recorded."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came back: status code, content (decoded) and metadata."""
+
+    code: int
+    body: bytes
+    metadata: Metadata
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, None if it is not there."""
+        return self.metadata.first(name)
+
+    @property
+    def location(self) -> str:
+        """The target of a redirect. Raw UTF-8 in it is read as such, as browsers do."""
+        text = self.header("Location") or ""
+        try:
+            return text.encode("latin-1").decode("utf-8")
+        except UnicodeError:
+            return text
+
+
+def request_target(file: str) -> str:
+    """A URL's path and query as they stand in a request line: what would end the line, or a word in it, is escaped.
+
+    No other character is touched: the filters and normalizers have had their say.
+    """
+    target = file if file.startswith("/") else "/" + file
+    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", target)

@@ -18,7 +18,7 @@ from minutch.errors import ConfigError
 from minutch.urls.parts import Url
 
 from .curlslot import CurlSettings
-from .names import NameSettings
+from .resolver import ResolverSettings
 from .tls import TlsSettings
 
 log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class HttpSettings:
     cookies: dict[str, str] = field(default_factory=dict)
     proxy: ProxySettings = ProxySettings()
     transport: str = "curl"
-    names: NameSettings = field(default_factory=NameSettings)
+    names: ResolverSettings = field(default_factory=ResolverSettings)
     tls: TlsSettings = field(default_factory=TlsSettings)
     pool: tuple[int, int] | None = None
     """Idle connections that are kept at most, and for how many seconds; None: the transport's own choice."""
@@ -152,7 +152,7 @@ class HttpSettings:
             cookies=_host_cookies(conf) if send_cookies else {},
             proxy=ProxySettings.from_conf(conf),
             transport=conf.get("http.transport", "curl").strip() or "curl",
-            names=NameSettings.from_conf(conf),
+            names=ResolverSettings.from_conf(conf),
             tls=TlsSettings.from_conf(conf),
             pool=_pool(conf),
             ca_file=conf.get("http.tls.ca.file", "").strip() or _bundled_authorities(),

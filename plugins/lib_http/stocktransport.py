@@ -14,14 +14,14 @@ import httpx
 
 from .addresses import AddressRules
 from .failures import ForbiddenAddress, UnknownHost
-from .names import Names
+from .resolver import ResolverCache
 from .settings import HttpSettings
 
 
 class StockTransport(httpx.AsyncBaseTransport):
     """Wraps httpx.AsyncHTTPTransport."""
 
-    def __init__(self, settings: HttpSettings, addresses: AddressRules, names: Names | None = None) -> None:
+    def __init__(self, settings: HttpSettings, addresses: AddressRules, names: ResolverCache | None = None) -> None:
         """Without `names` the system looks hosts up."""
         self._addresses = addresses
         self._names = names

@@ -12,7 +12,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import RobotRules, parse_robots
-from plugins.lib_http.base import Answer
+from plugins.lib_http.exchange import Answer
 from plugins.lib_http.headers import SpellCheckedMetadata
 from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
 from plugins.lib_http.robotstxt import MAX_BYTES, SIGNAL_KEY, SITEMAP_KEY, RobotsStore, Unreachable, cache_key

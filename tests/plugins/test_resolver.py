@@ -11,10 +11,10 @@ import pytest
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.records.crawldatum import CrawlDatum
-from plugins.lib_http import names as names_module
+from plugins.lib_http import resolver as names_module
 from plugins.lib_http.dnsquery import DnsQuery
 from plugins.lib_http.failures import UnknownHost
-from plugins.lib_http.names import Answer, Lifetimes, Names, NameSettings, make_names
+from plugins.lib_http.resolver import Answer, Lifetimes, ResolverCache, ResolverSettings, make_resolver
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.nameserver import NameServer
@@ -35,8 +35,8 @@ class Asked:
             raise UnknownHost(host)
         return self.answers[host]
 
-    def names(self, **lifetimes: float) -> Names:
-        return Names(self.ask, Lifetimes(**lifetimes), now=lambda: self.time)
+    def names(self, **lifetimes: float) -> ResolverCache:
+        return ResolverCache(self.ask, Lifetimes(**lifetimes), now=lambda: self.time)
 
 
 # -- lifetimes -------------------------------------------------------------------------------------------------
@@ -279,11 +279,11 @@ def test_settings(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPa
             "http.timeout": "4000",
         }
     )
-    found = NameSettings.from_conf(conf)
-    assert found == NameSettings("cares", ("127.0.0.1:5353", "127.0.0.2"), Lifetimes(20, 20, 3), 2.0)
-    assert make_names(NameSettings.from_conf(conf.with_values({"http.dns.resolver": "system"}))) is None
+    found = ResolverSettings.from_conf(conf)
+    assert found == ResolverSettings("cares", ("127.0.0.1:5353", "127.0.0.2"), Lifetimes(20, 20, 3), 2.0)
+    assert make_resolver(ResolverSettings.from_conf(conf.with_values({"http.dns.resolver": "system"}))) is None
     with pytest.raises(ConfigError, match="expected cares or system, found bind"):
-        NameSettings.from_conf(conf.with_values({"http.dns.resolver": "bind"}))
+        ResolverSettings.from_conf(conf.with_values({"http.dns.resolver": "bind"}))
     monkeypatch.setattr(names_module, "find_spec", lambda name: None)
-    assert NameSettings.from_conf(conf).resolver == "system"
+    assert ResolverSettings.from_conf(conf).resolver == "system"
     assert "pycares is not installed" in caplog.text

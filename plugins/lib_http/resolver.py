@@ -57,7 +57,7 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
-class NameSettings:
+class ResolverSettings:
     """http.dns.*; `timeout` in seconds is that of one question."""
 
     resolver: str = "cares"
@@ -66,7 +66,7 @@ class NameSettings:
     timeout: float = 5
 
     @classmethod
-    def from_conf(cls, conf: Configuration) -> NameSettings:
+    def from_conf(cls, conf: Configuration) -> ResolverSettings:
         """The properties. Without pycares the system is asked."""
         resolver = conf.get("http.dns.resolver", "cares").strip().lower()
         if resolver not in ("cares", "system"):
@@ -87,8 +87,8 @@ class NameSettings:
         )
 
 
-class Names:
-    """What is known of hosts' addresses."""
+class ResolverCache:
+    """Addresses of hosts in memory, each asked for once however many want it."""
 
     def __init__(
         self,
@@ -157,11 +157,11 @@ class Names:
         return addresses
 
 
-def make_names(settings: NameSettings) -> Names | None:
-    """The names for these settings; None if libcurl is to ask the system itself."""
+def make_resolver(settings: ResolverSettings) -> ResolverCache | None:
+    """The cache for these settings; None if libcurl is to ask the system itself."""
     if settings.resolver == "system":
         return None
     from .dnsquery import DnsQuery
 
     query = DnsQuery(settings.servers, settings.timeout)
-    return Names(query.ask, settings.lifetimes, close=query.close)
+    return ResolverCache(query.ask, settings.lifetimes, close=query.close)
