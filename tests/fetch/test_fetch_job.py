@@ -409,7 +409,9 @@ def test_a_signal_finishes_what_is_in_flight_and_leaves_the_rest(
     server.release()
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1].endswith(LEFT.format(36, 40))
+    asked = len(server.requests.keys() - {"/robots.txt"})  # a few more, if processes hear of it a little later
+    assert 4 <= asked < 40
+    assert said.splitlines()[-1].endswith(LEFT.format(40 - asked, 40))
     assert "Traceback" not in said
     assert not segment.has("crawl_fetch")
     assert fetch_segment(segment, conf_for())["fetched"] == 40
