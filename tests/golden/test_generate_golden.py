@@ -95,7 +95,8 @@ def decoded(records: Records) -> list[tuple[str, CrawlDatum]]:
 def unmarked(value: bytes) -> CrawlDatum:
     """A record without the mark of generate, and without times, which change where a page is brought forward."""
     datum = replace(CrawlDatum.from_bytes(value), fetch_time=0, fetch_interval=0)
-    datum.metadata = MapWritable((key, value) for key, value in datum.metadata.items() if str(key) != GENERATE_TIME_KEY)
+    kept = {key: value for key, value in datum.metadata.items() if str(key) != GENERATE_TIME_KEY}
+    datum.metadata = MapWritable(kept)
     return datum
 
 
