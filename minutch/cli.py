@@ -11,7 +11,7 @@ The only module that looks at argv, the environment, the working directory and t
     NUTCH_LOG_DIR, NUTCH_LOGFILE  a log file besides stderr (its name: hadoop.log)
 
 Exit codes are those of Nutch's command: 0 done, 255 (Java's -1) failed, 1 for generate when nothing is due and for
-`minutch` alone. 130: interrupted, 141: whoever read the output has gone.
+`minutch` alone (`flow` has them all).
 """
 
 from __future__ import annotations
@@ -63,13 +63,6 @@ def _say(text: str, code: int) -> int:
     return code
 
 
-def crawl_main(argv: Sequence[str] | None = None) -> int:
-    """Run bin/crawl and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    verbose = words[:1] == ["-v"]
-    return _guarded("crawl", lambda: run_crawl(words[verbose:], os.environ, verbose=verbose), verbose)
-
-
 def _guarded(name: str, work: Callable[[], int], verbose: bool) -> int:
     """Run a command; errors become one line and an exit code."""
     try:
@@ -77,23 +70,24 @@ def _guarded(name: str, work: Callable[[], int], verbose: bool) -> int:
         sys.stdout.flush()
     except UsageError as exc:
         print(exc, file=sys.stderr)
-        return exc.exit_code
+        command = flow.find(name.removeprefix("minutch "))
+        return command.usage_exit if command else flow.UNKNOWN
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return flow.NOBODY_READS
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
-        return 130
+        return flow.INTERRUPTED
     except (MinutchError, OSError) as exc:
         if verbose:
             raise
         print(f"{name}: {_one_line(exc)}", file=sys.stderr)
-        return exc.exit_code if isinstance(exc, MinutchError) else 255
+        return exc.exit_code if isinstance(exc, MinutchError) else flow.FAILED
     except Exception:
         import traceback
 
         traceback.print_exc()
-        return 255
+        return flow.FAILED
     return code & 0xFF
 
 
@@ -115,21 +109,9 @@ def run_command(name: str, words: Sequence[str], environment: Mapping[str, str],
     invocation = parse_generic(words)
     if invocation.args in ([word] for word in _HELP):
         return _say(describe(command), 0)
-    _set_up_log(environment, verbose)
+    _set_up_log(environment, verbose, only_live=command.live and not verbose)
     conf = load_configuration(invocation, environment)
     return run_job(command, invocation.args, conf)
-
-
-def run_crawl(words: Sequence[str], environment: Mapping[str, str], *, verbose: bool = False) -> int:
-    """bin/crawl. Raises MinutchError."""
-    from minutch.crawl import Crawl
-    from minutch.crawloptions import parse_options
-    from minutch.job import JobContext
-
-    options = parse_options(words)
-    _set_up_log(environment, verbose, only_live=not verbose)
-    conf = load_configuration(Invocation(overrides=options.properties), environment)
-    return Crawl(options, JobContext(conf.freeze(), out=sys.stdout, err=sys.stderr)).run()
 
 
 def run_job(command: flow.Command, args: list[str], conf: Configuration) -> int:
@@ -236,7 +218,7 @@ def overview() -> str:
         lines.append(f"{title}:")
         lines += [f"  {command.name:{width}}  {command.help}" for command in flow.COMMANDS[group]]
         lines.append("")
-    lines.append("A command without arguments prints its usage. `bin/crawl` runs the whole cycle.")
+    lines.append("A command without arguments prints its usage.")
     return "\n".join(lines)
 
 

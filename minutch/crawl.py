@@ -1,4 +1,4 @@
-"""bin/crawl: rounds of generate, fetch, parse, updatedb, invertlinks and dedup, until nothing is due.
+"""crawl: rounds of generate, fetch, parse, updatedb, invertlinks and dedup, until nothing is due.
 
 One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted is finished before
 a new one is generated; it counts as a round. After each round a table shows what its steps did.
@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minutch import flow, rounds
-from minutch.crawloptions import CrawlOptions
+from minutch import crawloptions, flow, rounds
+from minutch.crawloptions import CrawlOptions, parse_options
 from minutch.errors import ConfigError, MinutchError
 from minutch.job import JobContext
 from minutch.rounds import Round
 from minutch.tables.lock import lock
 
+USAGE = crawloptions.USAGE
 STOP = ".STOP"
 NOTHING_DUE = 1
 """generate's exit code when it made no segment."""
@@ -36,6 +37,11 @@ _COMMON = {
 _WAIT_SLICE = 5.0
 
 
+def run(args: list[str], context: JobContext) -> int:
+    """The command."""
+    return Crawl(parse_options(args), context).run()
+
+
 @dataclass
 class Row:
     """One line of a round's table."""
@@ -47,7 +53,7 @@ class Row:
 
 @dataclass
 class Crawl:
-    """One run of bin/crawl. `sleep` waits for seconds; tests give their own."""
+    """One crawl. `sleep` waits for seconds; tests give their own."""
 
     options: CrawlOptions
     context: JobContext
@@ -211,11 +217,3 @@ def table(title: str, rows: Sequence[Row]) -> str:
     lines = [title, f"  {'step':<12} {'seconds':>8}  result"]
     lines += [f"  {row.step:<12} {row.seconds:>8.1f}  {row.result}".rstrip() for row in rows]
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    import sys
-
-    from minutch.cli import crawl_main
-
-    sys.exit(crawl_main())

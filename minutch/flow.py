@@ -5,17 +5,30 @@
                             └──────────────────── updatedb ←───────────────────────────────┤
                                                                  linkdb ← invertlinks ←─────┘
 
-The CLI, the help, the README's table and the tests all go by it.
+The CLI, the help, the README's table and the tests all go by it. Exit codes have their home here, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+FAILED = 255
+"""Exit code of a command that failed; Java's -1."""
+UNKNOWN = 1
+"""Exit code for a command that does not exist."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C (128 + SIGINT)."""
+NOBODY_READS = 141
+"""Exit code when whoever read the output has gone (128 + SIGPIPE)."""
+
 
 @dataclass(frozen=True)
 class Command:
-    """One command; `module` has `run(args, context) -> exit code` and is imported only when the command runs."""
+    """One command; `module` has `run(args, context) -> exit code` and is imported only when the command runs.
+
+    `usage_exit` is the exit code for wrong arguments. A `live` command shows its progress itself: of the log only
+    warnings go to the terminal.
+    """
 
     name: str
     module: str
@@ -23,14 +36,18 @@ class Command:
     reads: str
     writes: str
     help: str
+    usage_exit: int = FAILED
+    live: bool = False
 
 
+WHOLE = "whole"
 CRAWL = "crawl"
 DATABASES = "databases"
 SEGMENTS = "segments"
 CHECKS = "checks"
 
 GROUPS = {
+    WHOLE: "All of it",
     CRAWL: "The crawl cycle, in order",
     DATABASES: "Databases",
     SEGMENTS: "Segments and files",
@@ -39,6 +56,11 @@ GROUPS = {
 
 # fmt: off
 COMMANDS: dict[str, tuple[Command, ...]] = {
+    WHOLE: (
+        Command("crawl", "minutch.crawl", "",
+                "seed list", "crawldb, linkdb, segments", "crawl: rounds of the commands below, from generate to dedup",
+                usage_exit=1, live=True),
+    ),
     CRAWL: (
         Command("inject", "minutch.crawldb.inject", "org.apache.nutch.crawl.Injector",
                 "seed list, crawldb", "crawldb", "put the URLs of a seed list into the crawldb"),
@@ -57,7 +79,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("invertlinks", "minutch.linkdb.invertlinks", "org.apache.nutch.crawl.LinkDb",
                 "segments: parse_data; linkdb", "linkdb", "collect who links to each page"),
         Command("dedup", "minutch.crawldb.dedup", "org.apache.nutch.crawl.DeduplicationJob",
-                "crawldb", "crawldb", "mark pages with equal content as duplicates"),
+                "crawldb", "crawldb", "mark pages with equal content as duplicates", usage_exit=1),
     ),
     DATABASES: (
         Command("readdb", "minutch.crawldb.readdb", "org.apache.nutch.crawl.CrawlDbReader",
@@ -95,7 +117,6 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
 # fmt: on
 
 REPLACED = {
-    "crawl": "use bin/crawl",
     "solrindex": "use index",
     "solrdedup": "use dedup",
     "solrclean": "use clean",

@@ -23,7 +23,7 @@ Run = Callable[[list[str], JobContext], int]
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Run], None]]:
     """Puts a function of the test's in the place of `minutch inject`."""
-    monkeypatch.setattr(cli, "_set_up_log", lambda environment, verbose: None)
+    monkeypatch.setattr(cli, "_set_up_log", lambda environment, verbose, only_live: None)
 
     def use(run: Run) -> None:
         module = types.ModuleType("minutch.crawldb.inject")
@@ -50,7 +50,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("genrate", "minutch: no command genrate, did you mean generate?"),
         ("xyzzy", "minutch: no command xyzzy, `minutch` alone lists them"),
-        ("crawl", "minutch crawl: there is no such command any more: use bin/crawl"),
         ("solrindex", "minutch solrindex: there is no such command any more: use index"),
     ],
 )
@@ -98,7 +97,7 @@ def raising(error: BaseException) -> Run:
         (StoreError("crawl/crawldb: no current"), 255, "minutch inject: crawl/crawldb: no current\n"),
         (FileNotFoundError(2, "No such file or directory", "seeds"), 255, "minutch inject: seeds: No such file"),
         (OSError("odd"), 255, "minutch inject: odd\n"),
-        (UsageError("Usage: Injector"), 1, "Usage: Injector\n"),
+        (UsageError("", "Injector"), 255, "Usage: Injector\n"),
         (KeyboardInterrupt(), 130, "minutch inject: interrupted\n"),
     ],
 )
@@ -114,6 +113,13 @@ def test_errors_are_one_line(
     err = capsys.readouterr().err
     assert err.startswith(line)
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", [name for name in flow.commands() if name not in ("showproperties", "plugin")])
+def test_wrong_usage_ends_as_nutch_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """DeduplicationJob and src/bin/crawl exit with 1 after their usage, all others with -1."""
+    assert cli.main([name]) == (1 if name in ("crawl", "dedup") else 255)
+    assert capsys.readouterr().err.startswith("Usage: ")
 
 
 def test_verbose_shows_where(command: Callable[[Run], None]) -> None:

@@ -56,13 +56,22 @@ GROUPS: Final[dict[str, Group | None]] = {
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; 1 for wrong arguments; 255 (and an error) where the CrawlDb stays as it was."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=1, exit_code=1)
-    group, order = given.get("-group", "none"), given.get("-compareOrder", duplicates.DEFAULT_ORDER)
+    if not args:
+        fail("", USAGE)
+    crawldb, group, order = Path(args[0]), "none", duplicates.DEFAULT_ORDER
+    words = iter(args[1:])
+    for word in words:
+        if word == "-group":
+            group = next(words, "")
+        elif word == "-compareOrder":
+            order = next(words, "")
+        else:
+            fail(f"unknown option {word}", USAGE)
     if group not in GROUPS:
-        fail(f"-group: expected none, host or domain, found {group!r}", USAGE, exit_code=1)
+        fail(f"-group: expected none, host or domain, found {group!r}", USAGE)
     if not all(name in order for name in duplicates.REQUIRED):
-        fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", USAGE, exit_code=1)
-    counters = dedup(Path(given.positional[0]), context, group=group, order=order.split(","))
+        fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", USAGE)
+    counters = dedup(crawldb, context, group=group, order=order.split(","))
     context.report("Deduplication", counters)
     return 0
 

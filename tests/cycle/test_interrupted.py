@@ -46,7 +46,7 @@ def start(folder: Path, server: SiteServer, rounds: int = 3) -> subprocess.Popen
     seeds = write_seeds(folder, server.site)
     words = [*definitions(), "-D", "fetcher.server.delay=0.0", str(seeds), str(folder / "crawl"), str(rounds)]
     return subprocess.Popen(
-        [sys.executable, "-m", "minutch.crawl", *words],
+        [sys.executable, "-m", "minutch", "crawl", *words],
         cwd=PROJECT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
