@@ -360,6 +360,14 @@ class Configuration:
         """The rule file of that name in the configuration folders (an absolute path is taken as it is)."""
         return _first(self._dirs or (HOME / "conf",), name)
 
+    def file_to_edit(self, name: str) -> str:
+        """Where the user's own file of that name is, or is to be made, for messages."""
+        own = [folder for folder in self._dirs[:-1] if folder.is_dir()]
+        found = _first(own, name)
+        if found is None and not own and self.home.name == "_home":
+            return f"conf/{name} (`minutch init` makes it)"
+        return str(found or (own[0] if own else self.home / "conf") / name)
+
     def read_resource(self, name: str) -> str:
         """The text of a rule file (UTF-8, any line ends). Raises ConfigError if it can't be found or read."""
         path = self.resource(name)

@@ -35,7 +35,7 @@ FOUNDATIONS = {
     "plugin": 3,
 }
 BOXES = {"crawldb", "fetchlist", "fetch", "segment", "parse", "linkdb", "index"}
-TOP = {"flow", "cli", "crawl", "crawloptions", "rounds", "__main__"}
+TOP = {"flow", "cli", "crawl", "crawloptions", "completion", "help", "init", "rounds", "unlock", "__main__"}
 JOBS = {command.module for command in flow.commands().values()} - {"minutch.crawl"}
 
 PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock", "state"}

@@ -40,11 +40,12 @@ _WANTED: Final = (
 )
 Group = Callable[[pl.Series], pl.Series]
 
-USAGE: Final = (
-    "DeduplicationJob <crawldb> [-group <none|host|domain>] "
-    "[-compareOrder <score>,<fetchTime>,<httpsOverHttp>,<urlLength>]"
-)
-FLAGS: Final = (Flag("-group", value="none|host|domain"), Flag("-compareOrder", value="criteria"))
+USAGE: Final = """DeduplicationJob <crawldb> [-group <none|host|domain>] \
+[-compareOrder <score>,<fetchTime>,<httpsOverHttp>,<urlLength>]
+\t<crawldb>\tthe CrawlDb whose duplicates are marked
+\t-group <none|host|domain>\tduplicates everywhere (none), or within a host or domain
+\t-compareOrder <criteria>\twhat decides which page stays, most important first"""
+
 
 GROUPS: Final[dict[str, Group | None]] = {
     "none": None,

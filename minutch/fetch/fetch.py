@@ -44,7 +44,10 @@ from minutch.tables.lock import lock
 
 log = logging.getLogger(__name__)
 
-USAGE = "Fetcher <segment> [-threads n] [-metrics port]"
+USAGE = """Fetcher <segment> [-threads n] [-metrics port]
+\tsegment\tthe segment whose fetch list is fetched
+\t-threads n\tpages fetched at the same time (fetcher.threads.fetch)
+\t-metrics port\tserve the state of the fetch for Prometheus at this port"""
 FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port", convert=int))
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"

@@ -31,7 +31,10 @@ from minutch.tables.database import record_estimate
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = "ParseSegment segment [-noFilter] [-noNormalize]"
+USAGE: Final = """ParseSegment segment [-noFilter] [-noNormalize]
+\tsegment\tthe segment whose pages are parsed
+\t-noFilter\tdon't filter the URLs of links
+\t-noNormalize\tdon't normalize the URLs of links"""
 _SWITCHES: Final = {"-noFilter": "parse.filter.urls", "-noNormalize": "parse.normalize.urls"}
 FLAGS: Final = tuple(map(Flag, _SWITCHES))
 
