@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minutch import flow
-from minutch.errors import MinutchError, UsageError
+from minutch.errors import ConfigError, MinutchError, UsageError
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
@@ -223,13 +223,17 @@ def _define(text: str, result: Invocation) -> None:
 def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -> Configuration:
     """The configuration that environment and command line ask for."""
     from minutch.conf import HOME, Configuration
+    from minutch.confcheck import check
 
     folders = [Path(name) for name in environment.get("NUTCH_CONF_DIR", "").split(":") if name]
     home = Path(environment["MINUTCH_HOME"]) if environment.get("MINUTCH_HOME") else HOME
     here = Path("conf")
     if here.is_dir() and here.resolve() != (home / "conf").resolve():
         folders.append(here)
-    return Configuration.load(
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    if missing:
+        raise ConfigError(f"NUTCH_CONF_DIR: no folder {', '.join(missing)}")
+    conf = Configuration.load(
         folders,
         extra=invocation.extra,
         overrides=invocation.overrides,
@@ -237,6 +241,8 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
         system=_system_properties(environment),
         home=home,
     )
+    check(conf)
+    return conf
 
 
 def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:

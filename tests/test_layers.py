@@ -23,6 +23,7 @@ FOUNDATIONS = {
     "formats": 1,
     "kernels": 1,
     "conf": 1,
+    "confcheck": 1,
     "confxml": 1,
     "log": 1,
     "job": 1,
