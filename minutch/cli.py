@@ -23,7 +23,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from minutch import flow
 from minutch.errors import ConfigError, MinutchError, UsageError
@@ -113,14 +113,14 @@ def _complain(message: str, hint: str, usage: str = "") -> None:
     if not message:
         print(f"Usage: {usage}", file=sys.stderr)
         return
-    red, plain = ("\x1b[31m", "\x1b[0m") if _has_colour() else ("", "")
+    red, plain = ("\x1b[31m", "\x1b[0m") if _has_colour(sys.stderr) else ("", "")
     print(f"{red}error:{plain} {message}", file=sys.stderr)
     if hint:
         print(f"hint: {hint}", file=sys.stderr)
 
 
-def _has_colour() -> bool:
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def _has_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _one_line(error: BaseException) -> str:
@@ -153,10 +153,10 @@ def run_command(name: str, words: Sequence[str], environment: Mapping[str, str],
         return _help(command.name, 0)
     _set_up_log(environment, verbose, only_live=command.live and not verbose)
     conf = load_configuration(invocation, environment)
-    return run_job(command, invocation.args, conf)
+    return run_job(command, invocation.args, conf, verbose=verbose)
 
 
-def run_job(command: flow.Command, args: list[str], conf: Configuration) -> int:
+def run_job(command: flow.Command, args: list[str], conf: Configuration, *, verbose: bool = False) -> int:
     """Import the command's module and run it with the process's streams."""
     import importlib
 
@@ -171,6 +171,7 @@ def run_job(command: flow.Command, args: list[str], conf: Configuration) -> int:
         use_list(suffixes)
     module = importlib.import_module(command.module)
     context = JobContext(conf.freeze(), out=sys.stdout, err=sys.stderr, stdin=sys.stdin)
+    context.verbose, context.colour = verbose, _has_colour(sys.stdout)
     return int(module.run(args, context))
 
 

@@ -23,7 +23,6 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
                   lies in the working directory or in <crawl_dir>
 
   -s <seed_dir>                     the seeds, in Nutch's way
-  -D <name>=<value>                 a property for every step
   -w, --wait <number>[s|m|h|d]      when nothing is due, wait so long and look again; -1: stop (default)
   --num-tasks <n>                   parts that databases and segments are written in (2)
   --size-fetchlist <n>              pages per round (50000)
@@ -31,6 +30,7 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --num-threads <n>                 pages fetched at the same time (50)
   --num-fetchers <n>                taken and ignored: one machine, one fetcher (--num-slaves: its older name)
   --dedup-group none|host|domain    find duplicates everywhere, or within a host or domain (none)
+  -adddays <n>                      fetch also what will be due in so many days (0)
   -i, --index                       send each round's pages to the index
   -sm <sitemap_dir>                 sitemaps to take URLs from, before the first round
   --hostdbupdate                    update the HostDb in each round
@@ -56,6 +56,7 @@ _FLAGS = (
     Flag("-sm", "sitemap_dir"),
     Flag("--wait", "number[s|m|h|d]", parse_wait, aliases=("-w",)),
     Flag("--index", aliases=("-i",)),
+    Flag("-adddays", "n", int),
     Flag("--hostdbupdate"),
     Flag("--hostdbgenerate"),
     Flag("--num-fetchers", "n", int, aliases=("--num-slaves",)),
@@ -86,6 +87,7 @@ class CrawlOptions:
     time_limit: int = 180
     threads: int = 50
     dedup_group: str = "none"
+    add_days: int = 0
 
 
 def parse_options(args: Sequence[str]) -> CrawlOptions:
@@ -109,6 +111,7 @@ def parse_options(args: Sequence[str]) -> CrawlOptions:
         time_limit=given.get("--time-limit-fetch", 180),
         threads=given.get("--num-threads", 50),
         dedup_group=given.get("--dedup-group", "none"),
+        add_days=given.get("-adddays", 0),
     )
 
 

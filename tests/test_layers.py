@@ -37,7 +37,8 @@ FOUNDATIONS = {
 }
 BOXES = {"crawldb", "fetchlist", "fetch", "segment", "parse", "linkdb", "index"}
 TOP = {"flow", "cli", "crawl", "crawloptions", "completion", "help", "init", "rounds", "unlock", "__main__"}
-JOBS = {command.module for command in flow.commands().values()} - {"minutch.crawl"}
+TOP |= {"outcomes", "plainwords", "preflight", "screen"}
+JOBS = {command.module for command in flow.commands().values()} - {f"minutch.{name}" for name in TOP}
 
 PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock", "state"}
 PLUGIN_MAY |= {"formats.writables", "formats.javahash"}
