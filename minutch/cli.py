@@ -114,9 +114,20 @@ def _complain(message: str, hint: str, usage: str = "") -> None:
         print(f"Usage: {usage}", file=sys.stderr)
         return
     red, plain = ("\x1b[31m", "\x1b[0m") if _has_colour(sys.stderr) else ("", "")
-    print(f"{red}error:{plain} {message}", file=sys.stderr)
+    print(f"{red}error:{plain} {_wrapped(message, 7)}", file=sys.stderr)
     if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+        print(f"hint: {_wrapped(hint, 6)}", file=sys.stderr)
+
+
+def _wrapped(text: str, indent: int) -> str:
+    """Broken between words in a terminal, one line in a pipe."""
+    import shutil
+    import textwrap
+
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns - indent
+    return f"\n{' ' * indent}".join(textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False))
 
 
 def _has_colour(stream: TextIO) -> bool:

@@ -36,10 +36,7 @@ RENAMED: Final = {
 }
 """Names that Nutch has given up, and their successors."""
 
-DIVIDED: Final = {
-    "db.ignore.internal.links": "linkdb.ignore.internal.links",
-    "db.ignore.external.links": "linkdb.ignore.external.links",
-}
+DIVIDED: Final = {"db.ignore.internal.links": "linkdb.ignore.internal.links"}
 """Properties that were for parse and for invertlinks once, and what the latter reads now."""
 
 UNLISTED: Final = frozenset(

@@ -97,8 +97,8 @@ def run(args: list[str], context: JobContext) -> int:
         context.print(f"{'made' if _write(folder / name, text) else 'kept'}  {folder / name}")
     where = "" if folder == Path() else f"  cd {folder}\n"
     context.print(
-        f"\nNow set http.agent.name in {folder / 'conf/nutch-site.xml'}, put URLs into {folder / 'seeds/seeds.txt'}, "
-        f"and run:\n\n{where}  minutch crawl seeds/ crawl/ 3"
+        f"\nNow set http.agent.name in {folder / 'conf/nutch-site.xml'},\n"
+        f"put URLs into {folder / 'seeds/seeds.txt'}, and run:\n\n{where}  minutch crawl seeds/ crawl/ 3"
     )
     return 0
 
