@@ -69,10 +69,12 @@ def complaints(log_file: Path, offset: int) -> Counter[str]:
 class _TerminalHandler(logging.StreamHandler[TextIO]):
     """Takes a live line away before it writes."""
 
-    def emit(self, record: logging.LogRecord) -> None:
-        if self.stream.isatty():
-            self.stream.write(CLEAR)
-        super().emit(record)
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._start = CLEAR if stream.isatty() else ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._start + super().format(record)
 
 
 class _ShortFormatter(_Formatter):
