@@ -144,7 +144,10 @@ class Crawl:
             self._one(current, step)
             current.done.append(step)
         Round.forget(self.directory)
-        outcomes = outcomes_of(self.directory / "segments" / current.segment) if "fetch" in left else Outcomes()
+        outcomes = Outcomes()
+        if "fetch" in left:
+            segment = self.directory / "segments" / current.segment
+            outcomes = outcomes_of(segment, self.context.conf.get_trimmed("http.proxy.host") or "")
         self.screen.reasons(outcomes)
         self.totals.rounds += 1
         self.totals.outcomes.add(outcomes)

@@ -40,26 +40,29 @@ _CODE: Final = Text("nutch.protocol.code")
 
 _CHECK: Final = "(http.tls.certificates.check)"
 _GUARD: Final = "address not allowed (http.filter.ipaddress.include)"
+_TIMEOUT: Final = "timeout while connecting (http.timeout)"
 _MESSAGES: Final = (
-    (r"Forbidden connection to IP address (127\.|::1|localhost).*", f"this machine's own {_GUARD}"),
-    (r"Forbidden connection to IP address (10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|f[cd]).*", f"private {_GUARD}"),
-    (r"Forbidden connection to IP address .*", _GUARD),
-    (r"(?i).*(proxy|CONNECT tunnel).*", "the proxy refused or failed (http.proxy.host)"),
-    (r"(?i).*self.signed certificate.*", f"certificate: self-signed {_CHECK}"),
-    (r"(?i).*certificate has expired.*", f"certificate: expired {_CHECK}"),
-    (r"(?i).*(no alternative certificate|subject name|hostname mismatch).*", f"certificate: of another host {_CHECK}"),
-    (r"(?i).*unable to get local issuer certificate.*", f"certificate: unknown issuer {_CHECK}"),
-    (r"(?i).*(certificate|SSL connect|TLS).*", "TLS failed"),
-    (r".*UnknownHostException.*", "no such host"),
-    (r".*NoRouteToHostException.*", "no route to the host"),
-    (r".*[Cc]onnection refused.*", "connection refused"),
-    (r".*[Cc]onnection reset.*", "connection reset"),
-    (r".*Network is unreachable.*", "network unreachable"),
-    (r".*Connect(ion)? timed out.*", "timeout while connecting (http.timeout)"),
-    (r".*timed out.*", "timeout (http.timeout)"),
-    (r".*MalformedURLException.*", "not a URL"),
+    (r"Forbidden connection to IP address (127\.|::1|localhost)", f"this machine's own {_GUARD}"),
+    (r"Forbidden connection to IP address (10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|f[cd])", f"private {_GUARD}"),
+    (r"Forbidden connection to IP address ", _GUARD),
+    (r"CONNECT tunnel failed, response (\d+)", r"HTTP \1 of the proxy (http.proxy.host)"),
+    (r"self.signed certificate", f"certificate: self-signed {_CHECK}"),
+    (r"certificate has expired", f"certificate: expired {_CHECK}"),
+    (r"(no alternative certificate|subject name|hostname mismatch)", f"certificate: of another host {_CHECK}"),
+    (r"unable to get local issuer certificate", f"certificate: unknown issuer {_CHECK}"),
+    (r"(certificate|SSL connect|TLS)", "TLS failed"),
+    (r"UnknownHostException", "no such host"),
+    (r"NoRouteToHostException", "no route to the host"),
+    (r"connection refused", "connection refused"),
+    (r"connection reset", "connection reset"),
+    (r"Network is unreachable", "network unreachable"),
+    (r"Connect(ion)? timed out", _TIMEOUT),
+    (r"timed out", "timeout (http.timeout)"),
+    (r"MalformedURLException", "not a URL"),
 )
 """What a message looks like, and what it means; the first one counts."""
+_UNREACHED: Final = ("no such host", "no route to the host", "connection refused", "network unreachable", _TIMEOUT)
+_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 
 
 @dataclass
@@ -97,8 +100,8 @@ class Outcomes:
             yield f"{fate} {whys.total():,}: {listed}"
 
 
-def outcomes_of(segment: Path) -> Outcomes:
-    """What the segment of a finished round has to say. Raises FormatError (damage)."""
+def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
+    """What the segment of a finished round has to say; `proxy` is http.proxy.host. Raises FormatError (damage)."""
     result = Outcomes(bytes=sum(path.stat().st_size for path in (segment / CONTENT).glob("*/data")))
     before = _column(segment / CRAWL_GENERATE, _SEEN)
     successes = []
@@ -107,7 +110,7 @@ def outcomes_of(segment: Path) -> Outcomes:
         result.redirected += int(frame["status"].is_in(_REDIRECTED).sum())
         failed = frame.filter(~pl.col("status").is_in((*FETCHED, *_REDIRECTED)))
         for url, datum in rows.records(failed):
-            _count_failure(result, url, datum)
+            _count_failure(result, url, datum, proxy)
     _count_successes(result, successes, before, segment)
     return result
 
@@ -138,13 +141,13 @@ def _frames(folder: Path) -> Iterator[pl.DataFrame]:
             yield from scan(path)
 
 
-def _count_failure(result: Outcomes, url: str, datum: CrawlDatum) -> None:
+def _count_failure(result: Outcomes, url: str, datum: CrawlDatum, proxy: str) -> None:
     """Count a page that did not come; links that redirects found are none."""
     protocol = datum.metadata.get(_PROTO_STATUS)
     known = protocol if isinstance(protocol, ProtocolStatus) else ProtocolStatus(codes.FAILED)
     if datum.status == status.STATUS_LINKED and known.code != codes.NOTFETCHING:
         return
-    key = fate(datum.status, known), reason(known, _http_code(datum))
+    key = fate(datum.status, known), reason(known, _http_code(datum), proxy)
     result.reasons[key] += 1
     result.examples.setdefault(key, []).append(url)
     if key[0] in _GONE:
@@ -167,9 +170,9 @@ def fate(fetch_status: int, protocol: ProtocolStatus) -> str:
     return "retry" if fetch_status == status.STATUS_FETCH_RETRY else "gone"
 
 
-def reason(protocol: ProtocolStatus, http_code: str = "") -> str:
-    """Why a page was not had, for people."""
-    message = protocol.message or ""
+def reason(protocol: ProtocolStatus, http_code: str = "", proxy: str = "") -> str:
+    """Why a page was not had, for people. With a proxy it is the proxy that can't be reached."""
+    message = _URL.sub("…", protocol.message or "")
     if protocol.code == codes.NOTFETCHING:
         return message or "not asked for"
     if protocol.code == codes.ROBOTS_DENIED:
@@ -177,9 +180,12 @@ def reason(protocol: ProtocolStatus, http_code: str = "") -> str:
     if http_code and http_code != "200":
         return f"HTTP {http_code}"
     for pattern, text in _MESSAGES:
-        if re.search(rf"(?:^|: |\b){pattern}$", message, re.DOTALL):
-            return text
+        match = re.search(pattern, message, re.IGNORECASE)
+        if match:
+            text = match.expand(text)
+            return f"proxy {proxy}: {text} (http.proxy.host)" if proxy and text in _UNREACHED else text
     if protocol.code == codes.FAILED and not message:
         return "no protocol plugin for its scheme (plugin.includes)"
-    short = re.sub(r"\b[a-z][a-z0-9+.-]*://\S+", "…", message.rpartition("Exception: ")[2])
-    return short or (protocol.name or f"protocol status {protocol.code}").replace("_", " ")
+    return message.rpartition("Exception: ")[2] or (protocol.name or f"protocol status {protocol.code}").replace(
+        "_", " "
+    )

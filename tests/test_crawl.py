@@ -75,7 +75,7 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
         monkeypatch.setitem(sys.modules, command.module, module)
     (tmp_path / "seeds").mkdir()
     (tmp_path / "seeds" / "seeds.txt").write_text("http://example.org/\n")
-    monkeypatch.setattr(crawl_module, "outcomes_of", lambda segment: Outcomes(new=3))
+    monkeypatch.setattr(crawl_module, "outcomes_of", lambda segment, proxy: Outcomes(new=3))
     return stand_ins
 
 
