@@ -75,6 +75,7 @@ def run(args: list[str], context: JobContext) -> int:
         context.conf,
         clock=context.clock,
         err=context.err,
+        label=context.label,
         threads=given["-threads"],
         metrics_port=given["-metrics"],
     )
@@ -87,6 +88,7 @@ def fetch(
     *,
     clock: Clock,
     err: TextIO,
+    label: str = "",
     threads: int | None = None,
     metrics_port: int | None = None,
 ) -> Counters:
@@ -109,7 +111,7 @@ def fetch(
         if resumed.ledger.settled:
             log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", resumed.ledger.settled)
         job = _Job(segment, files, work, conf, settings, clock, resumed)
-        ledger, stats = _fetch_all(job, err, metrics_port)
+        ledger, stats = _fetch_all(job, err, label, metrics_port)
         ledger.merge({int(k): v for k, v in resumed.ledger.outcomes.items()})
         if job.interrupted and ledger.settled < ledger.generated:
             _report(ledger, stats)
@@ -160,10 +162,10 @@ class _Job:
         )
 
 
-def _fetch_all(job: _Job, err: TextIO, metrics_port: int | None) -> tuple[Ledger, FetchStats]:
+def _fetch_all(job: _Job, err: TextIO, label: str, metrics_port: int | None) -> tuple[Ledger, FetchStats]:
     total = count_entries(job.files)
     left = total - job.resumed.ledger.settled
-    display = Display(err)
+    display = Display(err, label)
     metrics = nullcontext() if metrics_port is None else _serve_metrics(metrics_port, display)
     run = _run_alone if job.settings.processes == 1 else _run_together
     try:

@@ -53,7 +53,7 @@ def run(args: list[str], context: JobContext) -> int:
     if segment.has(CRAWL_PARSE):
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
         return 0
-    with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT))) as progress:
+    with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT)), "pages") as progress:
         counters = parse_segment(segment, conf, context.clock, progress.advance)
     context.report("ParseSegment", counters)
     return 0
