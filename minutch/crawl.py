@@ -176,7 +176,12 @@ class Crawl:
         self._step(step, arguments, extra)
 
     def _generate_arguments(self) -> list[str]:
-        arguments = [self._path("crawldb"), self._path("segments"), "-topN", str(self.options.size)]
+        arguments = [
+            self._path("crawldb"),
+            self._path("segments"),
+            "-topN",
+            str(max(self.options.size, self.options.tasks)),
+        ]
         arguments += ["-numFetchers", "1", "-noFilter"]
         arguments += ["-adddays", str(self.options.add_days)] if self.options.add_days else []
         if self.options.hostdb_generate and Path(self._path("hostdb")).is_dir():

@@ -45,7 +45,7 @@ USAGE: Final = """DeduplicationJob <crawldb> [-group <none|host|domain>] \
 \t<crawldb>\tthe CrawlDb whose duplicates are marked
 \t-group <none|host|domain>\tduplicates everywhere (none), or within a host or domain
 \t-compareOrder <criteria>\twhat decides which page stays, most important first"""
-
+FLAGS: Final = (Flag("-group", value="none|host|domain"), Flag("-compareOrder", value="criteria"))
 
 GROUPS: Final[dict[str, Group | None]] = {
     "none": None,
@@ -57,22 +57,13 @@ GROUPS: Final[dict[str, Group | None]] = {
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; 1 for wrong arguments; 255 (and an error) where the CrawlDb stays as it was."""
-    if not args:
-        fail("", USAGE)
-    crawldb, group, order = Path(args[0]), "none", duplicates.DEFAULT_ORDER
-    words = iter(args[1:])
-    for word in words:
-        if word == "-group":
-            group = next(words, "")
-        elif word == "-compareOrder":
-            order = next(words, "")
-        else:
-            fail(f"unknown option {word}", USAGE)
+    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    group, order = given.get("-group", "none"), given.get("-compareOrder", duplicates.DEFAULT_ORDER)
     if group not in GROUPS:
         fail(f"-group: expected none, host or domain, found {group!r}", USAGE)
     if not all(name in order for name in duplicates.REQUIRED):
         fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", USAGE)
-    counters = dedup(crawldb, context, group=group, order=order.split(","))
+    counters = dedup(Path(given.positional[0]), context, group=group, order=order.split(","))
     context.report("Deduplication", counters)
     return 0
 

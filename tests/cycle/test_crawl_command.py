@@ -132,3 +132,59 @@ def test_what_can_not_work_is_refused(
     assert error is None or last == f"error: {error}"
     assert hint is None or hinted == f"hint: {hint}"
     assert not (tmp_path / "crawl" / "segments").exists()
+
+
+def test_a_round_of_one_page_over_two_parts(server: SiteServer, tmp_path: Path) -> None:
+    """generate divides -topN by the parts; at least one page of each is taken."""
+    write_seeds(tmp_path, server.site)
+    options = [*definitions(), "--size-fetchlist", "1", "--num-tasks", "2"]
+    done = minutch(tmp_path, "crawl", *options, "seeds", "crawl", "2")
+    assert done.returncode == 0, done.stderr
+    assert "nothing is due" not in done.stdout
+
+
+REJECTED = """\
+www.example.org/
+http://example.org/?q=1
+http://example.org/style.css
+http://exa mple.org/
+http://example.org/fine
+"""
+
+
+def test_rejected_seeds_say_why(tmp_path: Path) -> None:
+    minutch(tmp_path, "init")
+    (tmp_path / "seeds" / "seeds.txt").write_text(REJECTED)
+    done = minutch(tmp_path, "inject", "crawl/crawldb", "seeds")
+    assert done.returncode == 0
+    why = dict(re.findall(r"rejected: (.*?) \((.*)\)$", done.stderr, re.MULTILINE))
+    assert why["www.example.org/"] == "it has no scheme: did you mean https://www.example.org/?"
+    assert re.fullmatch(r"conf/regex-urlfilter\.txt:\d+: -\[\*!\?@=\]|.*: -\[\*!=\?@\]", why["http://example.org/?q=1"])
+    assert re.fullmatch(r"conf/regex-urlfilter\.txt:\d+: -\(\?i\).*css.*", why["http://example.org/style.css"])
+    assert len(why) >= 3
+
+
+def test_errors_in_rule_files_name_the_file(tmp_path: Path) -> None:
+    minutch(tmp_path, "init")
+    (tmp_path / "seeds" / "seeds.txt").write_text("http://example.org/\n")
+    (tmp_path / "conf" / "regex-urlfilter.txt").write_text("# rules\n-[\n+.\n")
+    done = minutch(tmp_path, "crawl", "-D", "http.agent.name=t", "seeds", "crawl", "1")
+    assert done.returncode == 255
+    assert done.stderr.splitlines()[-1].startswith("error: conf/regex-urlfilter.txt, line 2: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["updatedb", "crawl/crawldb", "crawl/segments"],
+        ["invertlinks", "crawl/linkdb", "crawl/segments"],
+        ["readseg", "-list", "crawl/segments"],
+    ],
+)
+def test_a_forgotten_dir(words: list[str], crawled: tuple[Path, str, str]) -> None:
+    done = minutch(crawled[0], *words)
+    assert done.returncode == 255
+    assert done.stderr.splitlines()[-2:] == [
+        "error: crawl/segments is no segment, but a folder of segments",
+        "hint: put -dir before it: -dir crawl/segments",
+    ]
