@@ -17,28 +17,11 @@ import pytest
 from minutch import flow
 from tests.support.golden import PROJECT
 
-FOUNDATIONS = {
-    "errors": 0,
-    "clock": 0,
-    "formats": 1,
-    "kernels": 1,
-    "conf": 1,
-    "confcheck": 1,
-    "confxml": 1,
-    "log": 1,
-    "job": 1,
-    "arguments": 1,
-    "inert": 1,
-    "expressions": 2,
-    "records": 2,
-    "urls": 2,
-    "tables": 3,
-    "plugin": 3,
-}
-BOXES = {"crawldb", "fetchlist", "fetch", "segment", "parse", "linkdb", "index"}
-TOP = {"flow", "cli", "crawl", "crawloptions", "completion", "help", "init", "rounds", "unlock", "__main__"}
-TOP |= {"jobs", "outcomes", "plainwords", "preflight", "screen"}
-JOBS = {command.module for command in flow.commands().values()} - {f"minutch.{name}" for name in TOP}
+DESIGN = (PROJECT / "minutch" / "DESIGN.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| (\d) \| [^|]+ \| (.*) \|$", DESIGN, re.MULTILINE)
+LAYERS = {name: int(number) for number, names in ROWS for name in re.findall(r"`(\w+)`", names)}
+BOXES = {name for name, number in LAYERS.items() if number == 4}
+JOBS = {command.module for command in flow.commands().values()}
 
 PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock", "state"}
 PLUGIN_MAY |= {"formats.writables", "formats.javahash"}
