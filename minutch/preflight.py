@@ -15,7 +15,7 @@ from typing import Final
 
 from minutch import flow
 from minutch.conf import Configuration
-from minutch.crawldb.seeds_reading import read_seeds, seed_files
+from minutch.crawldb.seeds import read_seeds, seed_files
 from minutch.errors import ConfigError, MinutchError, ProtocolError
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
 from minutch.plugin.points import Protocol
