@@ -122,6 +122,11 @@ class StoreError(MinutchError):
 class LockedError(StoreError):
     """Somebody else holds the lock of a database."""
 
+    def __init__(self, *args: object, hint: str = "") -> None:
+        super().__init__(
+            *args, hint=hint or "wait for it; if nobody is at work, `minutch unlock FOLDER` removes the lock"
+        )
+
 
 class ExpressionError(MinutchError):
     """A filter expression (JEXL subset) that can't be compiled or evaluated."""
