@@ -64,4 +64,4 @@ def test_a_locked_database_says_how_to_go_on(tmp_path: Path, capsys: pytest.Capt
     assert error.startswith(
         f"error: lock file {tmp_path}/crawldb/.locked already exists, held by process 1 on elsewhere"
     )
-    assert hint == "hint: wait; if nobody is at work, `minutch unlock FOLDER` removes the lock"
+    assert hint == "hint: wait for it; if nobody is at work, `minutch unlock FOLDER` removes the lock"
