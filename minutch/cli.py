@@ -23,7 +23,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from minutch import flow
 from minutch.errors import ConfigError, MinutchError, UsageError
@@ -181,7 +181,7 @@ def run_job(command: flow.Command, args: list[str], conf: Configuration, *, verb
 
         use_list(suffixes)
     module = importlib.import_module(command.module)
-    context = JobContext(conf.freeze(), out=sys.stdout, err=sys.stderr, stdin=sys.stdin)
+    context = JobContext(conf.freeze(), out=sys.stdout, err=_stderr(os.environ), stdin=sys.stdin)
     context.verbose, context.colour = verbose, _has_colour(sys.stdout)
     return int(module.run(args, context))
 
@@ -267,6 +267,23 @@ def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+class _Dumb:
+    """A terminal that can only print lines: no terminal, for those who ask."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def isatty(self) -> bool:
+        return False
+
+
+def _stderr(environment: Mapping[str, str]) -> TextIO:
+    return cast(TextIO, _Dumb(sys.stderr)) if environment.get("TERM") == "dumb" else sys.stderr
+
+
 def _set_up_log(environment: Mapping[str, str], verbose: bool, *, only_live: bool = False) -> None:
     import logging
 
@@ -274,7 +291,9 @@ def _set_up_log(environment: Mapping[str, str], verbose: bool, *, only_live: boo
 
     folder = environment.get("NUTCH_LOG_DIR")
     file = Path(folder) / environment.get("NUTCH_LOGFILE", "hadoop.log") if folder else None
-    configure(sys.stderr, level=logging.DEBUG if verbose else logging.INFO, log_file=file, only_live=only_live)
+    configure(
+        _stderr(environment), level=logging.DEBUG if verbose else logging.INFO, log_file=file, only_live=only_live
+    )
 
 
 if __name__ == "__main__":
