@@ -33,7 +33,7 @@ class _Formatter(logging.Formatter):
 
 
 # What a command that shows its progress itself lets through besides warnings.
-_LIVE = ("minutch.progress", "minutch.fetch.display", "minutch.plugin.repository")
+_LIVE = ("minutch.progress", "minutch.fetch.display")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 _COMPLAINT = re.compile(r"\d{4}-\d\d-\d\d \S+ (?:WARNING|ERROR) +(\S+): (.*)")
 _NAMED = ("crawldb.inject",)

@@ -19,7 +19,7 @@ from minutch.crawldb.seeds import read_seeds, seed_files
 from minutch.errors import ConfigError, MinutchError, ProtocolError
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
 from minutch.plugin.points import Protocol
-from minutch.plugin.protocols import ProtocolFactory
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repository import PluginRepository
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,6 @@ def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalize
     for url_filter in filters.filters if filters else ():
         passed = url_filter.filter(normal)
         if passed is None:
-            explain = getattr(url_filter, "explain", None)  # filters with rules name the one that decides
-            return explain(normal) if explain else f"{type(url_filter).__name__} rejects it"
+            return url_filter.explain(normal) or f"{type(url_filter).__name__} rejects it"
         normal = passed
     return ""

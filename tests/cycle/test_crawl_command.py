@@ -185,7 +185,6 @@ def test_errors_in_rule_files_name_the_file(tmp_path: Path) -> None:
 def test_a_forgotten_dir(words: list[str], crawled: tuple[Path, str, str]) -> None:
     done = minutch(crawled[0], *words)
     assert done.returncode == 255
-    assert done.stderr.splitlines()[-2:] == [
-        "error: crawl/segments is no segment, but a folder of segments",
-        "hint: put -dir before it: -dir crawl/segments",
-    ]
+    assert re.search(
+        r"^error: crawl/segments is no segment but a folder of segments .* -dir", done.stderr, re.MULTILINE
+    )
