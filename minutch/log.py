@@ -100,10 +100,6 @@ def log_to(path: Path, stream: TextIO) -> Path | None:
     return log_file or path
 
 
-configured: tuple[int, Path | None, bool] | None = None
-"""Level, file and `only_live` of the last `configure`: what a process that is started afresh takes over."""
-
-
 def configure(
     stream: TextIO, *, level: int = logging.INFO, log_file: Path | None = None, only_live: bool = False
 ) -> list[logging.Handler]:

@@ -62,7 +62,6 @@ def test_why_pages_did_not_come(crawled: tuple[Path, str, str]) -> None:
 
 
 def test_messages_about_pages_are_counted_by_kind(crawled: tuple[Path, str, str]) -> None:
-    pytest.importorskip("minutch.processes", reason="workers do not take over the log yet")
     folder, out, err = crawled
     assert "  1 × no parser for type 'application/octet-stream' (plugin.includes,\n" in out
     assert "  (each with its URL in crawl/crawl.log)" in out
