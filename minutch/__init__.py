@@ -13,9 +13,12 @@ The life of a URL, in order:
 
 `minutch.flow` has the table of all commands. From Python:
 
-    from minutch import Configuration, CrawlDb
+    from minutch import Configuration, CrawlDb, jobs
     conf = Configuration.load([Path("conf")])
-    print(CrawlDb(Path("crawl/crawldb")).get("https://www.example.org/"))
+    jobs.inject("crawl/crawldb", "seeds/", conf=conf)
+    db = CrawlDb(Path("crawl/crawldb"))
+    print(len(db), db["https://www.example.org/"])
+    fetched = [url for url, datum in db.items() if datum.status_name == "db_fetched"]
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from minutch import jobs as jobs
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
@@ -50,11 +54,17 @@ _WHERE = {
     "SystemClock": "minutch.clock",
 }
 
-__all__ = ["__version__", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
+__all__ = ["__version__", "jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, when it is asked for: `import minutch` alone costs nothing."""
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
+    if name == "jobs":
+        return import_module("minutch.jobs")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

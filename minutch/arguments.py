@@ -1,45 +1,65 @@
-"""Nutch-style command lines: words with one dash, some with a value, in any order among the positional ones.
+"""Nutch-style command lines: words with one dash, some with values, in any order among the positional ones.
 
     USAGE = "CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force] [-normalize] [-filter] [-noAdditions]"
-    FLAGS = (Flag("-dir", value="segments"), Flag("-force"), …)
+    FLAGS = (Flag("-dir", "segments", repeats=True), Flag("-force"), …)
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    given["-force"], given.positional
+    given["-force"], given["-dir"], given.positional
 
-Nutch's commands differ: some compare flags without case (Injector), some with (Generator); most exit with 255 (Java's
--1) after printing their usage, some with 1. A wrong line raises UsageError, which the CLI prints with the usage.
+A wrong line raises UsageError with the usage. The exit code that Nutch's command has for it stands in `flow`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from minutch.errors import UsageError
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag. `value` names its value in messages; without one it is a switch.
+    """One flag.
 
-    `convert` makes the value (ValueError: a usage error); `many` takes all words up to the next flag. A flag given
-    twice keeps the last value; with `many` or `repeats` all of them, as a list. `aliases` are other spellings.
+    `value` names its value in messages; without one it is a switch. Several values have several names, those in
+    brackets may be missing: `nnnn out_dir [min]`; the flag's value is then a tuple of those given. `convert` makes the
+    value (ValueError: a usage error), or, a tuple, each of several. `many` takes all words up to the next flag. A flag
+    given twice keeps the last value; with `many` or `repeats` all of them, as a list. `aliases` are other spellings,
+    `choices` the values allowed.
     """
 
     name: str
     value: str | None = None
-    convert: Callable[[str], Any] = str
+    convert: Callable[[str], Any] | tuple[Callable[[str], Any], ...] = str
     many: bool = False
     repeats: bool = False
     aliases: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its values."""
+        return (self.value or "").split()
+
+    @property
+    def is_list(self) -> bool:
+        """Whether its values are collected."""
+        return self.many or self.repeats
 
 
 @dataclass
 class Arguments:
-    """A command line taken apart: `given["-topN"]` is the value, None (or False for a switch) if not given."""
+    """A command line taken apart: `given["-topN"]` is the value, None (or False for a switch) if not given.
+
+    `in_order` has the flags with their values as they stood, positional words under "".
+    """
 
     positional: list[str] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
+    in_order: list[tuple[str, Any]] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -50,11 +70,9 @@ class Arguments:
         return default if value is None else value
 
 
-def fail(message: str, usage: str, exit_code: int = 255) -> NoReturn:
-    """Raise UsageError with the usage below the message (which may be empty)."""
-    error = UsageError(f"{message}\nUsage: {usage}" if message else f"Usage: {usage}")
-    error.exit_code = exit_code
-    raise error
+def fail(message: str, usage: str) -> NoReturn:
+    """Raise UsageError; without a message the usage is all there is to say."""
+    raise UsageError(message, usage)
 
 
 def parse(
@@ -65,56 +83,91 @@ def parse(
     least: int = 0,
     most: int | None = None,
     ignore_case: bool = False,
-    exit_code: int = 255,
+    lenient: bool = False,
 ) -> Arguments:
     """Take a command line apart.
 
     `least` and `most` bound the positional arguments. A word that starts with a dash and is no flag is an error
-    (a lone `-` and negative numbers are positional). Raises UsageError with `exit_code`.
+    (a lone `-` and negative numbers are positional); with `lenient`, where Nutch ignores what it does not know, a
+    warning. `ignore_case` compares flags as Injector does, not as Generator. Raises UsageError.
     """
+    return _Parser(flags, usage, ignore_case, lenient).parse(args, least, most)
 
-    def fold(word: str) -> str:
-        return word.lower() if ignore_case else word
 
-    known = {fold(name): flag for flag in flags for name in (flag.name, *flag.aliases)}
-    result = Arguments(values={flag.name: None if flag.value else False for flag in flags})
-    words = list(args)
-    while words:
-        word = words.pop(0)
-        flag = known.get(fold(word))
-        if flag is None:
-            if _looks_like_flag(word):
-                fail(f"unknown option {word}{_suggestion(word, known)}", usage, exit_code)
-            result.positional.append(word)
-        elif flag.value is None:
-            result.values[flag.name] = True
+class _Parser:
+    def __init__(self, flags: Sequence[Flag], usage: str, ignore_case: bool, lenient: bool) -> None:
+        self.usage, self.ignore_case, self.lenient = usage, ignore_case, lenient
+        self.known = {self.fold(name): flag for flag in flags for name in (flag.name, *flag.aliases)}
+        self.result = Arguments(values={flag.name: None if flag.value else False for flag in flags})
+
+    def parse(self, args: Sequence[str], least: int, most: int | None) -> Arguments:
+        words = list(args)
+        while words:
+            word = words.pop(0)
+            flag = self.known.get(self.fold(word))
+            if flag is not None:
+                self.put(flag, self.take(flag, words))
+            elif not _looks_like_flag(word):
+                self.result.positional.append(word)
+                self.result.in_order.append(("", word))
+            else:
+                self.complain(f"unknown option {word}{_suggestion(word, self.known)}")
+        found = self.result.positional
+        if len(found) < least:
+            fail("too few arguments" if args else "", self.usage)
+        if most is not None and len(found) > most:
+            self.complain(f"too many arguments: {' '.join(found[most:])}")
+        return self.result
+
+    def fold(self, word: str) -> str:
+        return word.lower() if self.ignore_case else word
+
+    def complain(self, problem: str) -> None:
+        if not self.lenient:
+            fail(problem, self.usage)
+        log.warning("%s (ignored)", problem)
+
+    def take(self, flag: Flag, words: list[str]) -> Any:
+        """The value that follows a flag, taken off `words`."""
+        if flag.value is None:
+            return True
+        if flag.many:
+            count = next((i for i, word in enumerate(words) if self.fold(word) in self.known), len(words))
+            taken, words[:] = words[:count], words[count:]
+            return [self.convert(flag, flag.convert, word) for word in taken] or self.lacks(flag, flag.value)
+        converters = flag.convert if isinstance(flag.convert, tuple) else (flag.convert,) * len(flag.names)
+        values = []
+        for name, convert in zip(flag.names, converters, strict=True):
+            if name.startswith("[") and (not words or _looks_like_flag(words[0])):
+                break
+            values.append(self.convert(flag, convert, words.pop(0)) if words else self.lacks(flag, name))
+        return tuple(values) if len(flag.names) > 1 else values[0]
+
+    def lacks(self, flag: Flag, name: str) -> NoReturn:
+        fail(f"{flag.name} needs a value: <{name}>", self.usage)
+
+    def convert(self, flag: Flag, convert: Any, word: str) -> Any:
+        if flag.choices and word not in flag.choices:
+            fail(f"{flag.name}: expected one of {', '.join(flag.choices)}, found {word!r}", self.usage)
+        try:
+            return convert(word)
+        except ValueError:
+            fail(f"{flag.name}: expected <{flag.value}>, found {word!r}", self.usage)
+
+    def put(self, flag: Flag, value: Any) -> None:
+        values = self.result.values
+        if flag.is_list:
+            values[flag.name] = [*(values[flag.name] or ()), *(value if flag.many else (value,))]
         else:
-            count = next((i for i, w in enumerate(words) if fold(w) in known), len(words)) if flag.many else 1
-            taken, words = words[:count], words[count:]
-            values = _convert(flag, taken, usage, exit_code)
-            is_list = flag.many or flag.repeats
-            result.values[flag.name] = [*(result.values[flag.name] or ()), *values] if is_list else values[0]
-    if len(result.positional) < least:
-        fail("" if not args else "too few arguments", usage, exit_code)
-    if most is not None and len(result.positional) > most:
-        fail(f"too many arguments: {' '.join(result.positional[most:])}", usage, exit_code)
-    return result
-
-
-def _convert(flag: Flag, words: Sequence[str], usage: str, exit_code: int) -> list[Any]:
-    if not words:
-        fail(f"{flag.name} needs a value: <{flag.value}>", usage, exit_code)
-    try:
-        return [flag.convert(word) for word in words]
-    except ValueError:
-        fail(f"{flag.name}: expected <{flag.value}>, found {' '.join(words)!r}", usage, exit_code)
+            values[flag.name] = value
+        self.result.in_order.append((flag.name, value))
 
 
 def _looks_like_flag(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and not word[1].isdigit() and word[1] != "."
 
 
-def _suggestion(word: str, known: dict[str, Flag]) -> str:
+def _suggestion(word: str, known: Mapping[str, Flag]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(word, known, 1)

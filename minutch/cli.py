@@ -2,29 +2,31 @@
 
 The only module that looks at argv, the environment, the working directory and the process's streams.
 
-    -D name=value, -Dname=value   a property, before the command's own arguments (the second form anywhere)
+    -D name=value, -Dname=value   a property, anywhere
     -conf FILE                    one more configuration file
     -fs -jt -files -libjars -archives VALUE   Hadoop's other options: taken and ignored
-    -v                            before the command: debug log, tracebacks
-    NUTCH_CONF_DIR                folders with configuration files, separated by colons
+    -v                            before or after the command: debug log, tracebacks
+    -h, --help                    anywhere: the command's help
+    NUTCH_CONF_DIR                folders with configuration files, separated by colons; then ./conf, then the shipped
     MINUTCH_HOME                  where the shipped conf/ and plugins/ lie
     NUTCH_LOG_DIR, NUTCH_LOGFILE  a log file besides stderr (its name: hadoop.log)
 
 Exit codes are those of Nutch's command: 0 done, 255 (Java's -1) failed, 1 for generate when nothing is due and for
-`minutch` alone. 130: interrupted, 141: whoever read the output has gone.
+`minutch` alone (`flow` has them all). An error is one line, `error: …`, perhaps with another, `hint: …`, and nothing
+comes after it.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 from minutch import flow
-from minutch.errors import MinutchError, UsageError
+from minutch.errors import ConfigError, MinutchError, UsageError
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
@@ -45,17 +47,35 @@ class Invocation:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    verbose = words[:1] == ["-v"]
+    verbose = "-v" in words[:2]
     if verbose:
-        del words[0]
-    if not words or words[0] in (*_HELP, "help"):
-        return _guarded("minutch", lambda: _say(overview(), 0 if words else 1), verbose)
-    if words[0] in ("-version", "--version"):
+        words.remove("-v")
+    name, *rest = words or [""]
+    try:
+        code = _dispatch(name, rest, verbose)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return flow.NOBODY_READS
+    except (Exception, KeyboardInterrupt) as exc:
+        return _failed(exc, flow.find(name), verbose)
+    return code & 0xFF
+
+
+def _dispatch(name: str, rest: Sequence[str], verbose: bool) -> int:
+    if name in ("", *_HELP, "help"):
+        return _help(rest[0] if name == "help" and rest else "", 0 if name else 1)
+    if name in ("-version", "--version", "version"):
         from minutch import __version__
 
-        return _guarded("minutch", lambda: _say(f"minutch {__version__}", 0), verbose)
-    name, *rest = words
-    return _guarded(f"minutch {name}", lambda: run_command(name, rest, os.environ, verbose=verbose), verbose)
+        return _say(f"minutch {__version__}", 0)
+    return run_command(name, rest, os.environ, verbose=verbose)
+
+
+def _help(topic: str, code: int) -> int:
+    from minutch.help import describe, overview
+
+    return _say(describe(_command(topic)) if topic else overview(), code)
 
 
 def _say(text: str, code: int) -> int:
@@ -63,76 +83,91 @@ def _say(text: str, code: int) -> int:
     return code
 
 
-def crawl_main(argv: Sequence[str] | None = None) -> int:
-    """Run bin/crawl and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    verbose = words[:1] == ["-v"]
-    return _guarded("crawl", lambda: run_crawl(words[verbose:], os.environ, verbose=verbose), verbose)
-
-
-def _guarded(name: str, work: Callable[[], int], verbose: bool) -> int:
-    """Run a command; errors become one line and an exit code."""
-    try:
-        code = work()
-        sys.stdout.flush()
-    except UsageError as exc:
-        print(exc, file=sys.stderr)
-        return exc.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except KeyboardInterrupt:
-        print(f"{name}: interrupted", file=sys.stderr)
-        return 130
-    except (MinutchError, OSError) as exc:
-        if verbose:
-            raise
-        print(f"{name}: {_one_line(exc)}", file=sys.stderr)
-        return exc.exit_code if isinstance(exc, MinutchError) else 255
-    except Exception:
+def _failed(exc: BaseException, command: flow.Command | None, verbose: bool) -> int:
+    """Say in a line or two what went wrong; returns the exit code."""
+    expected = isinstance(exc, MinutchError | OSError | KeyboardInterrupt)
+    if verbose or not expected:
         import traceback
 
         traceback.print_exc()
-        return 255
-    return code & 0xFF
+    if isinstance(exc, UsageError):
+        _complain(exc.message, exc.hint or (f"minutch help {command.name}" if command else ""), exc.usage)
+        return command.usage_exit if command else flow.UNKNOWN
+    if isinstance(exc, KeyboardInterrupt):
+        _complain("interrupted", "the same command goes on where this one stopped" if _goes_on(command) else "")
+        return flow.INTERRUPTED
+    hint = exc.hint if isinstance(exc, MinutchError) else ""
+    if not expected:
+        hint = "this is a bug in minutch; the lines above belong into its report"
+    _complain(_one_line(exc), hint)
+    return exc.exit_code if isinstance(exc, MinutchError) else flow.FAILED
 
 
-def _one_line(error: Exception) -> str:
+def _goes_on(command: flow.Command | None) -> bool:
+    return command is not None and command.name in ("crawl", "fetch")
+
+
+def _complain(message: str, hint: str, usage: str = "") -> None:
+    """The last words: `error:` and `hint:` on stderr; the usage alone where nothing else is wrong than its absence."""
+    sys.stdout.flush()
+    if not message:
+        print(f"Usage: {usage}", file=sys.stderr)
+        return
+    red, plain = ("\x1b[31m", "\x1b[0m") if _has_colour(sys.stderr) else ("", "")
+    print(f"{red}error:{plain} {_wrapped(message, 7)}", file=sys.stderr)
+    if hint:
+        print(f"hint: {_wrapped(hint, 6)}", file=sys.stderr)
+
+
+def _wrapped(text: str, indent: int) -> str:
+    """Broken between words in a terminal, one line in a pipe."""
+    import shutil
+    import textwrap
+
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns - indent
+    return f"\n{' ' * indent}".join(textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False))
+
+
+def _has_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
+    text = " ".join(str(error).split("\n"))
+    return text if isinstance(error, MinutchError | OSError) else f"{type(error).__name__}: {text}"
+
+
+def _command(name: str) -> flow.Command:
+    """The command of that name. Raises UsageError, with what there is instead."""
+    command = flow.find(name)
+    if command is not None:
+        return command
+    if name in flow.REPLACED:
+        raise MinutchError(f"{name} is no command any more", hint=f"its successor is {flow.REPLACED[name]}")
+    missing = flow.missing(name)
+    if missing is not None:
+        raise UsageError(f"this version of minutch does not have Nutch's {missing[0]}", hint=missing[1])
+    close = flow.suggestions(name)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`minutch` alone lists the commands"
+    raise UsageError(f"there is no command {name}", hint=hint)
 
 
 def run_command(name: str, words: Sequence[str], environment: Mapping[str, str], *, verbose: bool = False) -> int:
     """Find the command, set up configuration and log, run it. Raises MinutchError."""
-    if name in flow.REPLACED:
-        raise MinutchError(f"there is no such command any more: {flow.REPLACED[name]}")
-    command = flow.find(name)
-    if command is None:
-        close = flow.suggestions(name)
-        hint = f", did you mean {' or '.join(close)}?" if close else ", `minutch` alone lists them"
-        raise UsageError(f"minutch: no command {name}{hint}")
+    command = _command(name)
     invocation = parse_generic(words)
-    if invocation.args in ([word] for word in _HELP):
-        return _say(describe(command), 0)
-    _set_up_log(environment, verbose)
+    if any(word in _HELP for word in invocation.args):
+        return _help(command.name, 0)
+    _set_up_log(environment, verbose, only_live=command.live and not verbose)
     conf = load_configuration(invocation, environment)
-    return run_job(command, invocation.args, conf)
+    return run_job(command, invocation.args, conf, verbose=verbose)
 
 
-def run_crawl(words: Sequence[str], environment: Mapping[str, str], *, verbose: bool = False) -> int:
-    """bin/crawl. Raises MinutchError."""
-    from minutch.crawl import Crawl
-    from minutch.crawloptions import parse_options
-    from minutch.job import JobContext
-
-    options = parse_options(words)
-    _set_up_log(environment, verbose, only_live=not verbose)
-    conf = load_configuration(Invocation(overrides=options.properties), environment)
-    return Crawl(options, JobContext(conf.freeze(), out=sys.stdout, err=sys.stderr)).run()
-
-
-def run_job(command: flow.Command, args: list[str], conf: Configuration) -> int:
+def run_job(command: flow.Command, args: list[str], conf: Configuration, *, verbose: bool = False) -> int:
     """Import the command's module and run it with the process's streams."""
     import importlib
 
@@ -146,7 +181,8 @@ def run_job(command: flow.Command, args: list[str], conf: Configuration) -> int:
 
         use_list(suffixes)
     module = importlib.import_module(command.module)
-    context = JobContext(conf.freeze(), out=sys.stdout, err=sys.stderr, stdin=sys.stdin)
+    context = JobContext(conf.freeze(), out=sys.stdout, err=_stderr(os.environ), stdin=sys.stdin)
+    context.verbose, context.colour = verbose, _has_colour(sys.stdout)
     return int(module.run(args, context))
 
 
@@ -166,7 +202,10 @@ def parse_generic(words: Sequence[str]) -> Invocation:
             del rest[0]
         else:
             break
-    for word in rest:
+    while rest:
+        word = rest.pop(0)
+        if word == "-D" and rest and "=" in rest[0]:
+            word += rest.pop(0)
         if _is_definition(word):
             _define(word[2:], result)
         else:
@@ -196,16 +235,26 @@ def _define(text: str, result: Invocation) -> None:
 def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -> Configuration:
     """The configuration that environment and command line ask for."""
     from minutch.conf import HOME, Configuration
+    from minutch.confcheck import check
 
     folders = [Path(name) for name in environment.get("NUTCH_CONF_DIR", "").split(":") if name]
-    return Configuration.load(
+    home = Path(environment["MINUTCH_HOME"]) if environment.get("MINUTCH_HOME") else HOME
+    here = Path("conf")
+    if here.is_dir() and here.resolve() != (home / "conf").resolve():
+        folders.append(here)
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    if missing:
+        raise ConfigError(f"NUTCH_CONF_DIR: no folder {', '.join(missing)}")
+    conf = Configuration.load(
         folders,
         extra=invocation.extra,
         overrides=invocation.overrides,
         environment=environment,
         system=_system_properties(environment),
-        home=Path(environment["MINUTCH_HOME"]) if environment.get("MINUTCH_HOME") else HOME,
+        home=home,
     )
+    check(conf)
+    return conf
 
 
 def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:
@@ -218,6 +267,23 @@ def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+class _Dumb:
+    """A terminal that can only print lines: no terminal, for those who ask."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def isatty(self) -> bool:
+        return False
+
+
+def _stderr(environment: Mapping[str, str]) -> TextIO:
+    return cast(TextIO, _Dumb(sys.stderr)) if environment.get("TERM") == "dumb" else sys.stderr
+
+
 def _set_up_log(environment: Mapping[str, str], verbose: bool, *, only_live: bool = False) -> None:
     import logging
 
@@ -225,27 +291,9 @@ def _set_up_log(environment: Mapping[str, str], verbose: bool, *, only_live: boo
 
     folder = environment.get("NUTCH_LOG_DIR")
     file = Path(folder) / environment.get("NUTCH_LOGFILE", "hadoop.log") if folder else None
-    configure(sys.stderr, level=logging.DEBUG if verbose else logging.INFO, log_file=file, only_live=only_live)
-
-
-def overview() -> str:
-    """The help: every command with a line."""
-    lines = ["Usage: minutch COMMAND [-D name=value]... [arguments]", ""]
-    width = max(map(len, flow.commands()))
-    for group, title in flow.GROUPS.items():
-        lines.append(f"{title}:")
-        lines += [f"  {command.name:{width}}  {command.help}" for command in flow.COMMANDS[group]]
-        lines.append("")
-    lines.append("A command without arguments prints its usage. `bin/crawl` runs the whole cycle.")
-    return "\n".join(lines)
-
-
-def describe(command: flow.Command) -> str:
-    """The help of one command."""
-    import importlib
-
-    usage = getattr(importlib.import_module(command.module), "USAGE", command.name)
-    return f"{command.name}: {command.help}\n\nUsage:  {usage}\nReads:  {command.reads}\nWrites: {command.writes}"
+    configure(
+        _stderr(environment), level=logging.DEBUG if verbose else logging.INFO, log_file=file, only_live=only_live
+    )
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ class Configuration:
 
     __slots__ = (
         "__weakref__",
+        "_defaults",
         "_dirs",
         "_environment",
         "_final",
@@ -90,6 +91,7 @@ class Configuration:
         self._values: dict[str, str] = {}
         self._sources: dict[str, str] = {}
         self._final: set[str] = set()
+        self._defaults: Mapping[str, str] = {}
         self._dirs: tuple[Path, ...] = ()
         self._environment: Mapping[str, str] = {}
         self._system: Mapping[str, str] = {}
@@ -124,16 +126,20 @@ class Configuration:
         files = [shipped / DEFAULTS]
         files += [path for path in (_first(conf_dirs, DEFAULTS), _first(conf._dirs, SITE)) if path]
         for path in (*files, *extra):
-            conf.add_resource(path)
+            items = conf.add_resource(path)
+            if path == files[0]:
+                conf._defaults = {item.name: item.value or "" for item in items}
         for name, value in overrides.items():
             conf.set(name, value, source="command line")
         return conf
 
-    def add_resource(self, path: Path) -> None:
-        """Read one XML file over what is there; final properties stay."""
+    def add_resource(self, path: Path) -> list[Property]:
+        """Read one XML file over what is there; final properties stay. Returns what the file has."""
         self._refuse_if_frozen(str(path))
-        for item in read_properties(path):
+        items = read_properties(path)
+        for item in items:
             self._put(item, str(path))
+        return items
 
     def _put(self, item: Property, source: str) -> None:
         name = _RENAMED.get(item.name, item.name)
@@ -165,7 +171,8 @@ class Configuration:
         copy._values = self._values | {_key(name): value for name, value in values.items()}
         copy._sources = self._sources | dict.fromkeys(map(_key, values), "program")
         copy._final = set(self._final)
-        copy._dirs, copy._environment, copy._system = self._dirs, self._environment, self._system
+        copy._defaults, copy._dirs = self._defaults, self._dirs
+        copy._environment, copy._system = self._environment, self._system
         copy.clock = self.clock
         copy.home = self.home
         return copy
@@ -192,6 +199,15 @@ class Configuration:
     def source(self, name: str) -> str | None:
         """Where the value comes from: a file, `command line` or `program`."""
         return self._sources.get(_key(name))
+
+    @property
+    def defaults(self) -> Mapping[str, str]:
+        """The shipped properties with their defaults, as written; empty where there is none."""
+        return self._defaults
+
+    def default(self, name: str) -> str | None:
+        """The shipped default of a property, as written; None for a property that is not among the shipped ones."""
+        return self._defaults.get(_key(name))
 
     @overload
     def get(self, name: str) -> str | None: ...
@@ -359,6 +375,14 @@ class Configuration:
     def resource(self, name: str) -> Path | None:
         """The rule file of that name in the configuration folders (an absolute path is taken as it is)."""
         return _first(self._dirs or (HOME / "conf",), name)
+
+    def file_to_edit(self, name: str) -> str:
+        """Where the user's own file of that name is, or is to be made, for messages."""
+        own = [folder for folder in self._dirs[:-1] if folder.is_dir()]
+        found = _first(own, name)
+        if found is None and not own and self.home.name == "_home":
+            return f"conf/{name} (`minutch init` makes it)"
+        return str(found or (own[0] if own else self.home / "conf") / name)
 
     def read_resource(self, name: str) -> str:
         """The text of a rule file (UTF-8, any line ends). Raises ConfigError if it can't be found or read."""

@@ -22,6 +22,7 @@ from minutch.errors import ConfigError
 log = logging.getLogger(__name__)
 
 _MAX_INCLUDES = 10
+_TAGS = ("configuration", "property", "name", "value", "final", "description", "source", "tag")
 _XINCLUDE = "http://www.w3.org/2001/XInclude"
 
 
@@ -49,6 +50,7 @@ class _Reader:
     items: list[Property] = field(default_factory=list)
     current: dict[str, str] | None = None
     text: list[str] | None = None
+    in_description: int = 0
     in_fallback: int = 0
     use_fallback: bool = False
     parser: expat.XMLParserType = field(init=False)
@@ -73,6 +75,10 @@ class _Reader:
             self._include(attributes.get("href", ""))
         elif tag == f"{_XINCLUDE} fallback":
             self.in_fallback += 1
+        elif tag == "description":
+            self.in_description += 1
+        elif tag not in _TAGS:
+            self._unknown(tag)
         elif tag == "property":
             self.current = {key: value for key, value in attributes.items() if key in ("name", "value", "final")}
         elif self.current is not None and tag in ("name", "value", "final"):
@@ -85,6 +91,8 @@ class _Reader:
     def _end(self, tag: str) -> None:
         if tag == f"{_XINCLUDE} fallback":
             self.in_fallback -= 1
+        elif tag == "description":
+            self.in_description -= 1
         elif self.text is not None and self.current is not None and tag in ("name", "value", "final"):
             if self.text:
                 self.current[tag] = "".join(self.text)
@@ -95,8 +103,18 @@ class _Reader:
 
     def _finish(self, found: dict[str, str]) -> None:
         name = found.get("name", "").strip()
-        if name and (not self.in_fallback or self.use_fallback):
+        if not name:
+            log.warning("%s: a property without a name is left out", self._where())
+        elif not self.in_fallback or self.use_fallback:
             self.items.append(Property(name, found.get("value"), found.get("final") == "true"))
+
+    def _unknown(self, tag: str) -> None:
+        if not self.in_description:
+            from difflib import get_close_matches
+
+            close = get_close_matches(tag, _TAGS, 1)
+            meant = f": did you mean <{close[0]}>?" if close else ""
+            log.warning("%s: unknown element <%s> is left out%s", self._where(), tag, meant)
 
     def _entity(self, name: str, *_: object) -> None:
         raise ConfigError(f"{self._where()}: entity declarations are not allowed ({name})")

@@ -1,9 +1,10 @@
-"""bin/crawl: rounds of generate, fetch, parse, updatedb, invertlinks and dedup, until nothing is due.
+"""crawl: rounds of generate, fetch, parse, updatedb, invertlinks and dedup, until nothing is due.
 
 One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted is finished before
-a new one is generated; it counts as a round. After each round a table shows what its steps did.
+a new one is generated; it counts as a round. `screen` shows what the steps do, `<crawl_dir>/crawl.log` has all that
+was logged, unless NUTCH_LOG_DIR names another file.
 
-Matched: the steps of Nutch's src/bin/crawl and the options that it gives them.
+Source: the steps of Nutch's src/bin/crawl and the options that it gives them.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from minutch import flow, rounds
-from minutch.crawloptions import CrawlOptions
-from minutch.errors import ConfigError, MinutchError
-from minutch.job import JobContext
+from minutch import crawloptions, flow, log, preflight, rounds
+from minutch.crawloptions import CrawlOptions, parse_options
+from minutch.errors import MinutchError
+from minutch.job import Counters, JobContext
+from minutch.outcomes import Outcomes, outcomes_of
 from minutch.rounds import Round
+from minutch.screen import Screen, Totals
 from minutch.tables.lock import lock
 
+USAGE = crawloptions.USAGE
 STOP = ".STOP"
+LOG = "crawl.log"
 NOTHING_DUE = 1
 """generate's exit code when it made no segment."""
 
@@ -36,23 +41,24 @@ _COMMON = {
 _WAIT_SLICE = 5.0
 
 
-@dataclass
-class Row:
-    """One line of a round's table."""
-
-    step: str
-    seconds: float
-    result: str
+def run(args: list[str], context: JobContext) -> int:
+    """The command."""
+    return Crawl(parse_options(args), context).run()
 
 
 @dataclass
 class Crawl:
-    """One run of bin/crawl. `sleep` waits for seconds; tests give their own."""
+    """One crawl. `sleep` waits for seconds; tests give their own."""
 
     options: CrawlOptions
     context: JobContext
     sleep: Callable[[float], None] = time.sleep
-    rows: list[Row] = field(default_factory=list)
+    totals: Totals = field(default_factory=Totals)
+    screen: Screen = field(init=False)
+    log_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.screen = Screen(self.context)
 
     @property
     def directory(self) -> Path:
@@ -67,50 +73,57 @@ class Crawl:
 
     def run(self) -> int:
         """All rounds; 0 when done. Raises MinutchError if a step fails."""
-        self._check()
+        wanted = ["inject", "generate", *self.steps]
+        wanted += ["sitemap"] if self.options.sitemaps or self.options.sitemaps_from_hostdb != "never" else []
+        preflight.check(self.context.conf, wanted, self.options.seeds)
+        started = self.context.clock.monotonic()
         with lock(self.directory):
+            self.log_file = log.log_to(self.directory / LOG, self.context.err)
             self._begin()
             waiting = rounds.unfinished(self.directory, self.steps)
             number = 0
             while not self._is_over(number):
                 number += 1
+                of = f" of {self.options.rounds}" if self.options.rounds > 0 else ""
+                self.screen.place = f"round {number}{of}"
                 if waiting:
-                    self._go_on(number, *waiting.pop(0))
+                    self._go_on(*waiting.pop(0))
                 elif not self._new_round(number) and (number == self.options.rounds or not self._wait()):
                     break
+        self.screen.summary(self.totals, self.context.clock.monotonic() - started, self._next_commands())
         return 0
 
-    def _check(self) -> None:
-        """Refuse what can't work before anything is written."""
-        wanted = ["inject", "generate", *self.steps]
-        wanted += ["sitemap"] if self.options.sitemaps or self.options.sitemaps_from_hostdb != "never" else []
-        for step in wanted:
-            if flow.find(step) is None:
-                raise MinutchError(f"the options ask for {step}, which this version doesn't have")
-        if not (self.context.conf.get_trimmed("http.agent.name") or ""):
-            raise ConfigError("http.agent.name is not set: give your crawler a name (conf/nutch-site.xml, or -D)")
-        if self.options.seeds is not None and not Path(self.options.seeds).exists():
-            raise MinutchError(f"no seeds: {self.options.seeds} does not exist")
+    def _next_commands(self) -> list[str]:
+        """What to do next: go on, or look at what was found."""
+        given = [name for name in self.context.conf if self.context.conf.source(name) == "command line"]
+        options = "[the same -D ...] " if given else ""
+        return [
+            f"minutch crawl {options}{self.options.crawl_dir} {max(1, self.options.rounds)}",
+            f"minutch readdb {self._path('crawldb')} -stats",
+            f"minutch readseg -list -dir {self._path('segments')}",
+        ]
 
     def _is_over(self, number: int) -> bool:
         if any(path.exists() for path in (Path(STOP), self.directory / STOP)):
-            self.context.print(f"{STOP} found, stopping after {number} rounds")
+            self.screen.note(f"{STOP} found, stopping after {number} rounds")
             return True
         return self.options.rounds != -1 and number >= self.options.rounds
 
     def _begin(self) -> None:
         if self.options.seeds is not None:
+            self.screen.title("Seeds")
             self._step("inject", [self._path("crawldb"), self.options.seeds])
         if self.options.sitemaps is not None:
             self._sitemap(["-sitemapUrls", self.options.sitemaps])
-        self._show("Seeds")
 
-    def _go_on(self, number: int, current: Round, left: list[str]) -> None:
-        self.context.print(f"Round {number} goes on with segment {current.segment}: {', '.join(left)}")
-        self._finish(number, current, left)
+    def _go_on(self, current: Round, left: list[str]) -> None:
+        place = self.screen.place
+        self.screen.title(f"{place.capitalize()} goes on with segment {current.segment}: {', '.join(left)}")
+        self._finish(current, left)
 
     def _new_round(self, number: int) -> bool:
         """Generate a segment and take it through all steps; False if nothing is due."""
+        self.screen.title(self.screen.place.capitalize())
         often = self.options.sitemaps_from_hostdb
         if often == "always" or (often == "once" and number == 1):
             if number == 1 and Path(self._path("crawldb")).is_dir():
@@ -119,19 +132,31 @@ class Crawl:
                 self._sitemap(["-hostdb", self._path("hostdb")])
         before = set(rounds.segments(self.directory))
         if self._step("generate", self._generate_arguments(), allowed=(NOTHING_DUE,)) == NOTHING_DUE:
-            self._show(f"Round {number}: nothing is due")
             return False
         for name in sorted(set(rounds.segments(self.directory)) - before):
-            self._finish(number, Round(name, ["generate"]), self.steps)
+            self._finish(Round(name, ["generate"]), self.steps)
         return True
 
-    def _finish(self, number: int, current: Round, left: Sequence[str]) -> None:
+    def _finish(self, current: Round, left: Sequence[str]) -> None:
+        begun = self._logged()
         for step in left:
             current.save(self.directory)
             self._one(current, step)
             current.done.append(step)
         Round.forget(self.directory)
-        self._show(f"Round {number}, segment {current.segment}")
+        outcomes = Outcomes()
+        if "fetch" in left:
+            segment = self.directory / "segments" / current.segment
+            outcomes = outcomes_of(segment, self.context.conf.get_trimmed("http.proxy.host") or "")
+        self.screen.reasons(outcomes)
+        self.totals.rounds += 1
+        self.totals.outcomes.add(outcomes)
+        if self.log_file is not None:
+            self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
+
+    def _logged(self) -> int:
+        """How long the log is."""
+        return self.log_file.stat().st_size if self.log_file is not None else 0
 
     def _one(self, current: Round, step: str) -> None:
         segment = self._path("segments", current.segment)
@@ -151,8 +176,14 @@ class Crawl:
         self._step(step, arguments, extra)
 
     def _generate_arguments(self) -> list[str]:
-        arguments = [self._path("crawldb"), self._path("segments"), "-topN", str(self.options.size)]
+        arguments = [
+            self._path("crawldb"),
+            self._path("segments"),
+            "-topN",
+            str(max(self.options.size, self.options.tasks)),
+        ]
         arguments += ["-numFetchers", "1", "-noFilter"]
+        arguments += ["-adddays", str(self.options.add_days)] if self.options.add_days else []
         if self.options.hostdb_generate and Path(self._path("hostdb")).is_dir():
             arguments += ["-hostdb", self._path("hostdb")]
         return arguments
@@ -167,24 +198,36 @@ class Crawl:
         if command is None:
             raise MinutchError(f"this version has no command {name}")
         common = {**_COMMON, "mapreduce.job.reduces": str(self.options.tasks), **(extra or {})}
-        context = JobContext(
-            self.context.conf.with_values(common).freeze(), self.context.clock, self.context.out, self.context.err
-        )
         started = self.context.clock.monotonic()
-        code = int(importlib.import_module(command.module).run(arguments, context))
-        seconds = self.context.clock.monotonic() - started
-        self.rows.append(Row(name, seconds, result_of(context.reports)))
+        with self.screen.running(name) as label:
+            conf = self.context.conf.with_values(common).freeze()
+            context = replace(self.context, conf=conf, reports={}, label=label)
+            code = int(importlib.import_module(command.module).run(arguments, context))
+        self.screen.row(name, self.context.clock.monotonic() - started, context.reports)
         if any(counters.get(INTERRUPTED) for counters in context.reports.values()):
             raise KeyboardInterrupt  # a signal came when all was fetched; the next run goes on from there
         if code != 0 and code not in allowed:
             raise MinutchError(f"{name} {' '.join(arguments)} failed with exit code {code}")
+        if name == "inject":
+            self._check_seeds(context.reports)
+        elif name == "updatedb":
+            self.totals.statuses = _statuses(context.reports)
         return code
+
+    def _check_seeds(self, reports: Mapping[str, Counters]) -> None:
+        """A crawl without seeds is none."""
+        counts = {name: count for counters in reports.values() for name, count in counters.items()}
+        if counts.get("seeds") and counts.get("seeds") == counts.get("seeds rejected"):
+            where = self.context.conf.file_to_edit("regex-urlfilter.txt")
+            raise MinutchError(
+                "all seeds were rejected", hint=f"the lines above say why; {where} has the rules of urlfilter-regex"
+            )
 
     def _wait(self) -> bool:
         """Wait for pages to become due; False if the crawl is to stop instead."""
         if self.options.wait is None:
             return False
-        self.context.print(f"Waiting for {self.options.wait} s")
+        self.screen.note(f"Waiting for {self.options.wait} s")
         end = self.context.clock.monotonic() + self.options.wait
         while (left := end - self.context.clock.monotonic()) > 0 and not Path(STOP).exists():
             self.sleep(min(left, _WAIT_SLICE))
@@ -193,29 +236,7 @@ class Crawl:
     def _path(self, *names: str) -> str:
         return str(self.directory.joinpath(*names))
 
-    def _show(self, title: str) -> None:
-        if self.rows:
-            self.context.print(table(title, self.rows))
-            self.context.out.flush()
-        self.rows.clear()
 
-
-def result_of(reports: Mapping[str, Mapping[str, int]]) -> str:
-    """A step's counters on one line, zeros left out."""
-    counts = [f"{name} {count:,}" for counters in reports.values() for name, count in counters.items() if count]
-    return ", ".join(counts) if counts or not reports else "nothing"
-
-
-def table(title: str, rows: Sequence[Row]) -> str:
-    """A round as text: step, seconds, what its counters say."""
-    lines = [title, f"  {'step':<12} {'seconds':>8}  result"]
-    lines += [f"  {row.step:<12} {row.seconds:>8.1f}  {row.result}".rstrip() for row in rows]
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    import sys
-
-    from minutch.cli import crawl_main
-
-    sys.exit(crawl_main())
+def _statuses(reports: Mapping[str, Counters]) -> dict[str, int]:
+    """The entries of the CrawlDb by status, as updatedb reports them."""
+    return {name: count for counters in reports.values() for name, count in counters.items() if name.startswith("db_")}

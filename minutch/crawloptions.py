@@ -1,7 +1,7 @@
-"""The command line of bin/crawl, in both forms: with the seeds first, and with Nutch's -s.
+"""The command line of crawl, in both forms: with the seeds first, and with Nutch's -s.
 
-    bin/crawl [options] <seed_dir> <crawl_dir> <num_rounds>
-    bin/crawl [options] [-s <seed_dir>] <crawl_dir> <num_rounds>
+    crawl [options] <seed_dir> <crawl_dir> <num_rounds>
+    crawl [options] [-s <seed_dir>] <crawl_dir> <num_rounds>
 
 Matched: the options of Nutch's src/bin/crawl, its defaults included. A wait of 1h is an hour.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from minutch.arguments import Flag, fail, parse
 
@@ -23,7 +23,6 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
                   lies in the working directory or in <crawl_dir>
 
   -s <seed_dir>                     the seeds, in Nutch's way
-  -D <name>=<value>                 a property for every step
   -w, --wait <number>[s|m|h|d]      when nothing is due, wait so long and look again; -1: stop (default)
   --num-tasks <n>                   parts that databases and segments are written in (2)
   --size-fetchlist <n>              pages per round (50000)
@@ -31,6 +30,7 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --num-threads <n>                 pages fetched at the same time (50)
   --num-fetchers <n>                taken and ignored: one machine, one fetcher (--num-slaves: its older name)
   --dedup-group none|host|domain    find duplicates everywhere, or within a host or domain (none)
+  -adddays <n>                      fetch also what will be due in so many days (0)
   -i, --index                       send each round's pages to the index
   -sm <sitemap_dir>                 sitemaps to take URLs from, before the first round
   --hostdbupdate                    update the HostDb in each round
@@ -38,12 +38,25 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --sitemaps-from-hostdb never|always|once
                                     take the sitemaps of the HostDb's hosts: in no, every, the first round (never)"""
 
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def parse_wait(text: str) -> int | None:
+    """`90`, `90s`, `15m`, `1h`, `2d` in seconds, None for -1. Raises ValueError."""
+    if text == "-1":
+        return None
+    match = re.fullmatch(r"([0-9]+)([smhd]?)", text.lower())
+    if not match:
+        raise ValueError(text)
+    return int(match[1]) * _SECONDS[match[2]]
+
+
 _FLAGS = (
     Flag("-s", "seed_dir"),
     Flag("-sm", "sitemap_dir"),
-    Flag("-D", "name=value", repeats=True),
-    Flag("--wait", "number[s|m|h|d]", aliases=("-w",)),
+    Flag("--wait", "number[s|m|h|d]", parse_wait, aliases=("-w",)),
     Flag("--index", aliases=("-i",)),
+    Flag("-adddays", "n", int),
     Flag("--hostdbupdate"),
     Flag("--hostdbgenerate"),
     Flag("--num-fetchers", "n", int, aliases=("--num-slaves",)),
@@ -51,20 +64,18 @@ _FLAGS = (
     Flag("--size-fetchlist", "n", int),
     Flag("--time-limit-fetch", "minutes", int),
     Flag("--num-threads", "n", int),
-    Flag("--sitemaps-from-hostdb", "never|always|once"),
-    Flag("--dedup-group", "none|host|domain"),
+    Flag("--sitemaps-from-hostdb", "never|always|once", choices=("never", "always", "once")),
+    Flag("--dedup-group", "none|host|domain", choices=("none", "host", "domain")),
 )
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @dataclass
 class CrawlOptions:
-    """What bin/crawl was asked for; `wait` in seconds, None: stop when nothing is due; `rounds` -1: for ever."""
+    """What crawl was asked for; `wait` in seconds, None: stop when nothing is due; `rounds` -1: for ever."""
 
     crawl_dir: str
     rounds: int
     seeds: str | None = None
-    properties: dict[str, str] = field(default_factory=dict)
     wait: int | None = None
     index: bool = False
     sitemaps: str | None = None
@@ -76,58 +87,35 @@ class CrawlOptions:
     time_limit: int = 180
     threads: int = 50
     dedup_group: str = "none"
+    add_days: int = 0
 
 
 def parse_options(args: Sequence[str]) -> CrawlOptions:
-    """Take the command line apart. Raises UsageError (exit code 1)."""
-    words = [part for word in args for part in (("-D", word[2:]) if re.match("-D.+=", word) else (word,))]
-    given = parse(words, _FLAGS, usage=USAGE, least=2, most=3, exit_code=1)
+    """Take the command line apart. Raises UsageError."""
+    given = parse(args, _FLAGS, usage=USAGE, least=2, most=3)
     *seeds, crawl_dir, rounds = given.positional
     if seeds and given["-s"]:
-        fail("the seeds are given twice", USAGE, 1)
+        fail("the seeds are given twice", USAGE)
     return CrawlOptions(
         crawl_dir,
         _rounds(rounds),
-        seeds[0] if seeds else given["-s"],
-        dict(_property(text) for text in given["-D"] or ()),
-        parse_wait(given.get("--wait", "-1")),
-        given["--index"],
-        given["-sm"],
-        given["--hostdbupdate"],
-        given["--hostdbgenerate"],
-        _one_of("--sitemaps-from-hostdb", given.get("--sitemaps-from-hostdb", "never"), ("never", "always", "once")),
-        given.get("--num-tasks", 2),
-        given.get("--size-fetchlist", 50000),
-        given.get("--time-limit-fetch", 180),
-        given.get("--num-threads", 50),
-        _one_of("--dedup-group", given.get("--dedup-group", "none"), ("none", "host", "domain")),
+        seeds=seeds[0] if seeds else given["-s"],
+        wait=given["--wait"],
+        index=given["--index"],
+        sitemaps=given["-sm"],
+        hostdb_update=given["--hostdbupdate"],
+        hostdb_generate=given["--hostdbgenerate"],
+        sitemaps_from_hostdb=given.get("--sitemaps-from-hostdb", "never"),
+        tasks=given.get("--num-tasks", 2),
+        size=given.get("--size-fetchlist", 50000),
+        time_limit=given.get("--time-limit-fetch", 180),
+        threads=given.get("--num-threads", 50),
+        dedup_group=given.get("--dedup-group", "none"),
+        add_days=given.get("-adddays", 0),
     )
-
-
-def parse_wait(text: str) -> int | None:
-    """`90`, `90s`, `15m`, `1h`, `2d` in seconds, None for -1. Raises UsageError."""
-    if text == "-1":
-        return None
-    match = re.fullmatch(r"([0-9]+)([smhd]?)", text.lower())
-    if not match:
-        fail(f"--wait: expected a number with s, m, h or d, found {text!r}", USAGE, 1)
-    return int(match[1]) * _SECONDS[match[2]]
 
 
 def _rounds(text: str) -> int:
     if not re.fullmatch(r"-1|[0-9]+", text):
-        fail(f"<num_rounds>: expected a number, found {text!r}", USAGE, 1)
+        fail(f"<num_rounds>: expected a number, found {text!r}", USAGE)
     return int(text)
-
-
-def _property(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        fail(f"-D takes name=value, found {text!r}", USAGE, 1)
-    return name, value
-
-
-def _one_of(flag: str, text: str, allowed: tuple[str, ...]) -> str:
-    if text not in allowed:
-        fail(f"{flag}: expected one of {', '.join(allowed)}, found {text!r}", USAGE, 1)
-    return text

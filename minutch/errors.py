@@ -1,7 +1,7 @@
 """The error tree, drawn once. Every error that minutch raises on purpose is one of these.
 
-    MinutchError                    base: one sentence for people; the CLI prints it and exits with `exit_code`
-    ├── UsageError                  wrong arguments of a command (exit code 1, usage follows)
+    MinutchError                    base: one sentence for people, perhaps with a hint; the CLI prints both
+    ├── UsageError                  wrong arguments of a command, with its usage
     ├── ConfigError                 a property or a rule file that can't be used: names the file, line and value
     ├── PluginError                 a plugin that can't be loaded or lacks what it requires
     ├── FormatError                 bytes that are not what the format says: file, offset, expected, found
@@ -23,15 +23,31 @@ from pathlib import Path
 
 
 class MinutchError(Exception):
-    """Base of all errors that minutch raises on purpose; `str(error)` is a sentence for people."""
+    """Base of all errors that minutch raises on purpose; `str(error)` is a sentence for people.
+
+    `hint` says in another one what they can do about it.
+    """
 
     exit_code = 255
 
+    def __init__(self, *args: object, hint: str = "") -> None:
+        super().__init__(*args)
+        self.hint = hint
+
 
 class UsageError(MinutchError):
-    """Wrong command-line arguments."""
+    """Wrong command-line arguments. `message` says what is wrong (empty: nothing was given), `usage` what is right.
 
-    exit_code = 1
+    The exit code is the command's (`flow.Command.usage_exit`).
+    """
+
+    def __init__(self, message: str, usage: str = "", *, hint: str = "") -> None:
+        super().__init__(message, usage, hint=hint)
+        self.message, self.usage = message, usage
+
+    def __str__(self) -> str:
+        usage = f"Usage: {self.usage}" if self.usage else ""
+        return "\n".join(filter(None, (self.message, usage)))
 
 
 class ConfigError(MinutchError):
@@ -105,6 +121,11 @@ class StoreError(MinutchError):
 
 class LockedError(StoreError):
     """Somebody else holds the lock of a database."""
+
+    def __init__(self, *args: object, hint: str = "") -> None:
+        super().__init__(
+            *args, hint=hint or "wait for it; if nobody is at work, `minutch unlock FOLDER` removes the lock"
+        )
 
 
 class ExpressionError(MinutchError):

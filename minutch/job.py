@@ -1,33 +1,33 @@
 """What a job is given (`JobContext`) and what it gives back (`Counters`); progress while it runs.
 
 A job never looks at argv, environment, working directory or the process's streams: all it needs is here.
-Progress shows only in jobs that take longer than a second: a live line in a terminal, plain log lines in a pipe.
+Progress shows only in jobs that take longer than a second: a live line in a terminal, a log line a minute in a pipe.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import Self, TextIO
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
-
-if TYPE_CHECKING:
-    import rich.progress
 
 counters_log = logging.getLogger("minutch.counters")
 progress_log = logging.getLogger("minutch.progress")
 
 SHOW_AFTER = 1.0
 """Seconds before progress shows."""
-PLAIN_INTERVAL = 10.0
+PLAIN_INTERVAL = 60.0
 """Seconds between two plain lines."""
 LIVE_INTERVAL = 0.1
 """Seconds between two refreshes of the live line."""
+CLEAR = "\r\x1b[2K"
+"""Empties a terminal's line. All that is written to a terminal that may show a live line begins with it."""
 
 
 Total = int | Callable[[], int] | None
@@ -59,7 +59,12 @@ class JobContext:
     err: TextIO = field(default_factory=lambda: sys.stderr)
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     reports: dict[str, Counters] = field(default_factory=dict)
-    """What the job has reported, by title; bin/crawl shows it."""
+    """What the job has reported, by title; crawl shows it."""
+    label: str = ""
+    """What progress is shown under, instead of the job's name."""
+    verbose: bool = False
+    colour: bool = False
+    """Whether `out` takes colours."""
 
     def __post_init__(self) -> None:
         """Let plugins, which know the configuration, see the job's clock."""
@@ -67,14 +72,15 @@ class JobContext:
 
     def print(self, *values: object, end: str = "\n") -> None:
         """Data for the user: to `out`, put together as the built-in print does."""
-        self.out.write(" ".join(map(str, values)) + end)
+        start = CLEAR if self.out.isatty() and self.err.isatty() else ""
+        self.out.write(start + " ".join(map(str, values)) + end)
 
-    def progress(self, name: str, total: Total = None) -> Progress:
-        """A context manager that reports how far the job is; `total` in records, None if unknown.
+    def progress(self, name: str, total: Total = None, unit: str = "records") -> Progress:
+        """A context manager that reports how far the job is; `total` in `unit`, None if unknown.
 
         A function is asked for the total once progress shows, so that a short job need not know.
         """
-        return Progress(name, total, clock=self.clock, err=self.err)
+        return Progress(self.label or name, total, clock=self.clock, err=self.err, unit=unit)
 
     def report(self, title: str, counters: Mapping[str, int]) -> None:
         """Print a job's counters, one line each, as its last words, and keep them in `reports`."""
@@ -87,15 +93,15 @@ class JobContext:
 class Progress:
     """Counts records of one job and shows them: `with context.progress("updatedb", n) as p: p.advance(1000)`."""
 
-    def __init__(self, name: str, total: Total, *, clock: Clock, err: TextIO) -> None:
+    def __init__(self, name: str, total: Total, *, clock: Clock, err: TextIO, unit: str = "records") -> None:
         self.name = name
+        self.unit = unit
         self._total = total
         self.done = 0
         self._clock = clock
         self._err = err
         self._started = self._shown = clock.monotonic()
-        self._live: rich.progress.Progress | None = None
-        self._task: Any = None
+        self._is_live = err.isatty()
 
     def __enter__(self) -> Self:
         self._started = self._shown = self._clock.monotonic()
@@ -104,10 +110,8 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live is not None:
-            self._live.update(self._task, completed=self.done, refresh=True)
-            self._live.stop()
-            self._live = None
+        if self._is_live:
+            live_line(self._err, "")
         elif kind is None and self.seconds >= SHOW_AFTER:
             self._show_plain("done")
 
@@ -139,12 +143,12 @@ class Progress:
         now = self._clock.monotonic()
         if now - self._started < SHOW_AFTER:
             return
-        if self._live is not None or self._err.isatty():
-            if self._live is None or now - self._shown >= LIVE_INTERVAL:
-                self._shown = now
-                self._show_live()
-        elif now - self._shown >= PLAIN_INTERVAL:
-            self._shown = now
+        if now - self._shown < (LIVE_INTERVAL if self._is_live else PLAIN_INTERVAL):
+            return
+        self._shown = now
+        if self._is_live:
+            live_line(self._err, f"{self.name}: {self._so_far()}, {self._left()}")
+        else:
             self._show_plain(self._left())
 
     @property
@@ -155,32 +159,25 @@ class Progress:
     def _left(self) -> str:
         if not self.total or not self.done:
             return "time left unknown"
-        return f"{max(0.0, (self.total - self.done) / self.rate):.0f} s left"
+        return f"{time_text(max(0.0, (self.total - self.done) / self.rate))} left"
+
+    def _so_far(self) -> str:
+        of = f" of {self.total:,}" if self.total else ""
+        return f"{self.done:,}{of} {self.unit}, {self.rate:,.0f}/s"
 
     def _show_plain(self, tail: str) -> None:
-        of = f" of {self.total:,}" if self.total else ""
-        progress_log.info("%s: %s%s records, %s/s, %s", self.name, f"{self.done:,}", of, f"{self.rate:,.0f}", tail)
+        progress_log.info("%s: %s, %s", self.name, self._so_far(), tail)
 
-    def _show_live(self) -> None:
-        if self._live is None:
-            self._start_live()
-        if self._live is not None:
-            self._live.update(
-                self._task, completed=self.done, total=self.total, rate=f"{self.rate:,.0f}/s", refresh=True
-            )
 
-    def _start_live(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+def live_line(stream: TextIO, text: str) -> None:
+    """Put `text` into a terminal's last line, in the place of the one before; nothing where `stream` is no terminal."""
+    if stream.isatty():
+        stream.write(CLEAR + text[: shutil.get_terminal_size().columns - 1])
+        stream.flush()
 
-        self._live = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.completed:,.0f} records"),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=Console(file=self._err),
-            auto_refresh=False,
-        )
-        self._live.start()
-        self._task = self._live.add_task(self.name, total=self.total, rate="")
+
+def time_text(seconds: float) -> str:
+    """`0:04`, `1:02:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

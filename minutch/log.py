@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TextIO
+
+from minutch.job import CLEAR
 
 FORMAT = "%(asctime)s %(levelname)-5s %(where)s: %(message)s"
 
@@ -29,16 +32,72 @@ class _Formatter(logging.Formatter):
         return super().format(record)
 
 
-# What bin/crawl shows besides warnings, since its tables say the rest.
-_LIVE = ("minutch.progress", "minutch.fetch.display", "minutch.plugin.repository")
+# What a command that shows its progress itself lets through besides warnings.
+_LIVE = ("minutch.progress", "minutch.fetch.display")
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
+_COMPLAINT = re.compile(r"\d{4}-\d\d-\d\d \S+ (?:WARNING|ERROR) +(\S+): (.*)")
+_NAMED = ("crawldb.inject",)
+"""Modules that name URLs one by one on purpose."""
 
 
 def _is_live(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.WARNING or record.name in _LIVE
+    if record.levelno < logging.WARNING:
+        return record.name in _LIVE
+    return _kind(_PACKAGE.sub("", record.name), record.getMessage()) is None
+
+
+def _kind(where: str, message: str) -> str | None:
+    """What a message about a single page is about, without the URL; None for any other."""
+    if where in _NAMED or not _URL.search(message):
+        return None
+    return " ".join(_URL.sub("", message).split()).strip(" :,")
+
+
+def complaints(log_file: Path, offset: int) -> Counter[str]:
+    """How often a log says what about single pages, from `offset` on."""
+    found: Counter[str] = Counter()
+    with log_file.open("rb") as stream:
+        stream.seek(offset)
+        for line in stream.read().decode("utf-8", "replace").splitlines():
+            match = _COMPLAINT.match(line)
+            kind = _kind(match[1], match[2]) if match else None
+            if kind is not None:
+                found[kind] += 1
+    return found
+
+
+class _TerminalHandler(logging.StreamHandler[TextIO]):
+    """Takes a live line away before it writes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._start = CLEAR if stream.isatty() else ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._start + super().format(record)
+
+
+class _ShortFormatter(_Formatter):
+    """For people who look on: `warning: …`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if record.levelno < logging.WARNING:
+            return record.getMessage()
+        return f"{'warning' if record.levelno == logging.WARNING else 'error'}: {record.getMessage()}"
 
 
 configured: tuple[int, Path | None, bool] | None = None
 """Level, file and `only_live` of the last `configure`: what a process that is started afresh takes over."""
+
+
+def log_to(path: Path, stream: TextIO) -> Path | None:
+    """Log to a file as well, unless there is one already or nothing was configured; returns the file in use."""
+    if configured is None:
+        return None
+    level, log_file, only_live = configured
+    if log_file is None:
+        configure(stream, level=level, log_file=path, only_live=only_live)
+    return log_file or path
 
 
 def configure(
@@ -46,8 +105,8 @@ def configure(
 ) -> list[logging.Handler]:
     """Send everything of `level` and above to `stream`, and to `log_file` (appended) if given.
 
-    With `only_live`, `stream` gets warnings and progress only. Returns the handlers, for whoever wants to take them off
-    again. Earlier handlers of the root logger are closed.
+    With `only_live`, `stream` gets progress and warnings only, and of these none about a single page. Returns the
+    handlers, for whoever wants to take them off again. Earlier handlers of the root logger are closed.
     """
     global configured  # noqa: PLW0603
     configured = level, log_file, only_live
@@ -55,7 +114,7 @@ def configure(
     for handler in list(root.handlers):
         root.removeHandler(handler)
         handler.close()
-    handlers: list[logging.Handler] = [logging.StreamHandler(stream)]
+    handlers: list[logging.Handler] = [_TerminalHandler(stream)]
     if only_live:
         handlers[0].addFilter(_is_live)
     if log_file is not None:
@@ -64,6 +123,8 @@ def configure(
     for handler in handlers:
         handler.setFormatter(_Formatter(FORMAT))
         root.addHandler(handler)
+    if only_live and stream.isatty():
+        handlers[0].setFormatter(_ShortFormatter(FORMAT))
     root.setLevel(level)
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))

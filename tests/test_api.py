@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import minutch
+from tests.support.golden import GOLDEN
 
 
 def test_every_name_is_there() -> None:
@@ -30,3 +33,44 @@ def test_the_life_of_a_url_names_real_modules() -> None:
 
     for path in re.findall(r"\S+\.py", minutch.__doc__ or ""):
         assert (PROJECT / "minutch" / path).is_file(), path
+
+
+def test_dir_has_the_public_names() -> None:
+    assert dir(minutch) == sorted(minutch.__all__)
+    assert (Path(minutch.__file__).parent / "py.typed").is_file()
+    assert set(dir(minutch.jobs)) >= {"run", "inject", "crawl", "readdb"}
+    with pytest.raises(AttributeError, match="minutch has no command nothing"):
+        _ = minutch.jobs.nothing
+
+
+def test_jobs_and_databases_from_python(tmp_path: Path) -> None:
+    seeds = tmp_path / "seeds.txt"
+    urls = [f"http://example.org/{number}" for number in range(5)]
+    seeds.write_text("\n".join(urls))
+    conf = minutch.Configuration.load([], overrides={"mapreduce.job.reduces": "2"})
+    counts = minutch.jobs.inject(tmp_path / "crawldb", seeds, conf=conf)
+    assert counts["seeds new"] == 5
+    db = minutch.CrawlDb(tmp_path / "crawldb")
+    assert len(db) == 5
+    assert sorted(db) == urls
+    assert db[urls[0]].status_name == "db_unfetched"
+    assert urls[1] in db and "http://example.org/9" not in db
+    with pytest.raises(KeyError):
+        _ = db["http://example.org/9"]
+    assert {url: datum.score for url, datum in db.items()} == dict.fromkeys(urls, 1.0)
+    out = io.StringIO()
+    minutch.jobs.readdb(tmp_path / "crawldb", "-url", urls[2], out=out)
+    assert out.getvalue().startswith(f"URL: {urls[2]}\n")
+    with pytest.raises(minutch.MinutchError, match="Usage: Injector"):
+        minutch.jobs.inject()
+
+
+def test_a_linkdb_from_python() -> None:
+    path = GOLDEN / "crawl-small" / "run-rich-r2" / "crawl" / "linkdb"
+    if not path.is_dir():
+        pytest.skip("the golden files are not beside this checkout")
+    db = minutch.LinkDb(path)
+    urls = list(db)
+    assert len(db) == len(urls) > 0
+    assert db[urls[0]] == dict(db.items())[urls[0]]
+    assert urls[0] in db and "http://nowhere/" not in db

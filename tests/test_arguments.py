@@ -62,14 +62,43 @@ def test_wrong_lines(args: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         parse(args, FLAGS, usage=USAGE, least=1, most=2)
     assert str(caught.value).endswith(f"Usage: {USAGE}")
-    assert caught.value.exit_code == 255
 
 
 def test_negative_numbers_and_a_lone_dash_are_words() -> None:
     assert parse(["-1", "-", "-.5"], FLAGS, usage=USAGE).positional == ["-1", "-", "-.5"]
 
 
-def test_exit_code() -> None:
+def test_several_values() -> None:
+    flags = (Flag("-topN", "nnnn out_dir [min]", (int, str, float), repeats=True), Flag("-stats"))
+    given = parse(["-topN", "5", "out", "-stats", "-topN", "6", "out2", "0.5"], flags, usage=USAGE)
+    assert given["-topN"] == [(5, "out"), (6, "out2", 0.5)]
+    assert [name for name, _ in given.in_order] == ["-topN", "-stats", "-topN"]
+    with pytest.raises(UsageError, match="-topN needs a value: <out_dir>"):
+        parse(["-topN", "5"], flags, usage=USAGE)
+
+
+def test_the_order_as_given() -> None:
+    given = parse(["a", "-D", "x=1", "b", "-D", "y=2"], FLAGS, usage=USAGE)
+    assert given.in_order == [("", "a"), ("-D", "x=1"), ("", "b"), ("-D", "y=2")]
+
+
+def test_choices() -> None:
+    flags = (Flag("-group", "none|host", choices=("none", "host")),)
+    assert parse(["-group", "host"], flags, usage=USAGE)["-group"] == "host"
+    with pytest.raises(UsageError, match="-group: expected one of none, host, found 'page'"):
+        parse(["-group", "page"], flags, usage=USAGE)
+
+
+def test_lenient_warns(caplog: pytest.LogCaptureFixture) -> None:
+    given = parse(["a", "-frce", "b"], FLAGS, usage=USAGE, most=1, lenient=True)
+    assert given.positional == ["a", "b"]
+    assert caplog.messages == [
+        "unknown option -frce (did you mean -force?) (ignored)",
+        "too many arguments: b (ignored)",
+    ]
+
+
+def test_fail_carries_the_usage() -> None:
     with pytest.raises(UsageError) as caught:
-        fail("no", USAGE, 1)
-    assert caught.value.exit_code == 1
+        fail("no", USAGE)
+    assert (caught.value.message, caught.value.usage) == ("no", USAGE)

@@ -23,7 +23,7 @@ Run = Callable[[list[str], JobContext], int]
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Run], None]]:
     """Puts a function of the test's in the place of `minutch inject`."""
-    monkeypatch.setattr(cli, "_set_up_log", lambda environment, verbose: None)
+    monkeypatch.setattr(cli, "_set_up_log", lambda environment, verbose, only_live: None)
 
     def use(run: Run) -> None:
         module = types.ModuleType("minutch.crawldb.inject")
@@ -46,31 +46,44 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "code", "error", "hint"),
     [
-        ("genrate", "minutch: no command genrate, did you mean generate?"),
-        ("xyzzy", "minutch: no command xyzzy, `minutch` alone lists them"),
-        ("crawl", "minutch crawl: there is no such command any more: use bin/crawl"),
-        ("solrindex", "minutch solrindex: there is no such command any more: use index"),
+        ("genrate", 1, "there is no command genrate", "did you mean generate?"),
+        ("xyzzy", 1, "there is no command xyzzy", "`minutch` alone lists the commands"),
+        ("solrindex", 255, "solrindex is no command any more", "its successor is index"),
     ],
 )
-def test_unknown_commands(name: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([name]) in (1, 255)
-    assert capsys.readouterr().err == f"{message}\n"
+def test_unknown_commands(name: str, code: int, error: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name]) == code
+    assert capsys.readouterr().err == f"error: {error}\nhint: {hint}\n"
+    assert cli.main(["help", name]) == code
+
+
+@pytest.mark.parametrize("name", flow.MISSING)
+def test_commands_of_nutch_that_are_not_here(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in (name, flow.MISSING[name][0], f"org.apache.nutch.{flow.MISSING[name][0]}"):
+        assert cli.main([word, "-x"]) == 1
+        error, hint = capsys.readouterr().err.splitlines()
+        assert error == f"error: this version of minutch does not have Nutch's {name}"
+        assert hint == f"hint: {flow.MISSING[name][1]}"
+        assert len(hint) <= 100
 
 
 def test_a_job_gets_arguments_and_configuration(command: Callable[[Run], None]) -> None:
     seen: list[object] = []
 
     def run(args: list[str], context: JobContext) -> int:
-        seen.extend([args, context.conf.get("a"), context.conf.get("b"), context.conf.get("c")])
+        seen.extend([args, context.conf.get("a"), context.conf.get("b"), context.conf.get("c"), context.conf.get("d")])
         with pytest.raises(MinutchError, match="frozen"):
             context.conf.set("a", "2")
         return 0
 
     command(run)
-    assert cli.main(["inject", "-Da=1", "-D", "b = 2", "-fs", "local", "db", "seeds", "-Dc=x=y", "-D"]) == 0
-    assert seen == [["db", "seeds", "-D"], "1", " 2", "x=y"]
+    assert (
+        cli.main(["inject", "-Da=1", "-D", "b = 2", "-fs", "local", "db", "seeds", *["-Dc=x=y", "-D", "d=4", "-D"]])
+        == 0
+    )
+    assert seen == [["db", "seeds", "-D"], "1", " 2", "x=y", "4"]
 
 
 @pytest.mark.parametrize("name", ["inject", "org.apache.nutch.crawl.Injector", "crawl.Injector"])
@@ -95,11 +108,13 @@ def raising(error: BaseException) -> Run:
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (StoreError("crawl/crawldb: no current"), 255, "minutch inject: crawl/crawldb: no current\n"),
-        (FileNotFoundError(2, "No such file or directory", "seeds"), 255, "minutch inject: seeds: No such file"),
-        (OSError("odd"), 255, "minutch inject: odd\n"),
-        (UsageError("Usage: Injector"), 1, "Usage: Injector\n"),
-        (KeyboardInterrupt(), 130, "minutch inject: interrupted\n"),
+        (StoreError("crawl/crawldb: no current"), 255, "error: crawl/crawldb: no current\n"),
+        (StoreError("a\nb", hint="do c"), 255, "error: a b\nhint: do c\n"),
+        (FileNotFoundError(2, "No such file or directory", "seeds"), 255, "error: seeds: No such file"),
+        (OSError("odd"), 255, "error: odd\n"),
+        (UsageError("", "Injector"), 255, "Usage: Injector\n"),
+        (UsageError("no", "Injector"), 255, "error: no\nhint: minutch help inject\n"),
+        (KeyboardInterrupt(), 130, "error: interrupted\n"),
     ],
 )
 def test_errors_are_one_line(
@@ -116,16 +131,33 @@ def test_errors_are_one_line(
     assert "Traceback" not in err
 
 
-def test_verbose_shows_where(command: Callable[[Run], None]) -> None:
-    command(raising(StoreError("odd")))
-    with pytest.raises(StoreError):
-        cli.main(["-v", "inject"])
+@pytest.mark.parametrize(
+    "name", [name for name in flow.commands() if name not in ("showproperties", "plugin", "init", "warm")]
+)
+def test_wrong_usage_ends_as_nutch_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """DeduplicationJob and src/bin/crawl exit with 1 after their usage, all others with -1."""
+    assert cli.main([name]) == (1 if name in ("crawl", "dedup", "completion") else 255)
+    assert capsys.readouterr().err.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("words", [["-v", "inject"], ["inject", "-v"]])
+def test_verbose_shows_where(
+    words: list[str], command: Callable[[Run], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command(raising(StoreError("odd", hint="even")))
+    assert cli.main(words) == 255
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback")
+    assert err.endswith("\nerror: odd\nhint: even\n")
 
 
 def test_a_bug_shows_a_traceback(command: Callable[[Run], None], capsys: pytest.CaptureFixture[str]) -> None:
     command(raising(ZeroDivisionError("odd")))
     assert cli.main(["inject"]) == 255
-    assert "Traceback" in capsys.readouterr().err
+    *trace, error, hint = capsys.readouterr().err.splitlines()
+    assert trace[0].startswith("Traceback")
+    assert error == "error: ZeroDivisionError: odd"
+    assert hint.startswith("hint: this is a bug")
 
 
 @pytest.mark.parametrize("words", [["-D"], ["-conf"], ["-D", "a"], ["-D=b"], ["-D", "=b"]])
@@ -134,11 +166,13 @@ def test_wrong_options(words: list[str]) -> None:
         cli.parse_generic(words)
 
 
-def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["showproperties", "--help"]) == 0
-    out = capsys.readouterr().out
-    assert "Usage:  ShowProperties" in out
-    assert "Reads:  configuration" in out
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["x", "-help"]])
+def test_help_of_a_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["showproperties", *words]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("minutch showproperties: ")
+    assert cli.main(["help", "showproperties"]) == 0
+    assert capsys.readouterr().out == shown
 
 
 def test_configuration_from_the_environment(tmp_path: Path) -> None:
@@ -158,7 +192,26 @@ def test_configuration_from_the_environment(tmp_path: Path) -> None:
     assert conf.conf_dirs[:2] == (tmp_path / "a", tmp_path / "b")
 
 
-def test_minutch_home(tmp_path: Path) -> None:
+def test_conf_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NUTCH_CONF_DIR, then ./conf, then the shipped conf/."""
+    for folder, value in (("conf", "here"), ("other", "there")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "nutch-site.xml").write_text(
+            f"<configuration><property><name>x</name><value>{value}</value></property></configuration>"
+        )
+    (tmp_path / "conf" / "regex-urlfilter.txt").write_text("+.\n")
+    monkeypatch.chdir(tmp_path)
+    assert cli.load_configuration(cli.Invocation(), {}).get("x") == "here"
+    conf = cli.load_configuration(cli.Invocation(), {"NUTCH_CONF_DIR": str(tmp_path / "other")})
+    assert conf.get("x") == "there"
+    assert conf.read_resource("regex-urlfilter.txt") == "+.\n"
+    assert conf.file_to_edit("nutch-site.xml") == str(tmp_path / "other" / "nutch-site.xml")
+    assert conf.file_to_edit("regex-urlfilter.txt") == "conf/regex-urlfilter.txt"
+    assert conf.resource("regex-normalize.xml") == conf.home / "conf" / "regex-normalize.xml"
+
+
+def test_minutch_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "nutch-default.xml").write_text("<configuration/>")
     conf = cli.load_configuration(cli.Invocation(), {"MINUTCH_HOME": str(tmp_path)})

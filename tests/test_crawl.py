@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from minutch import crawl as crawl_module
 from minutch import flow
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.crawl import INTERRUPTED, Crawl, Row, result_of, table
+from minutch.crawl import INTERRUPTED, Crawl
 from minutch.crawloptions import CrawlOptions
 from minutch.errors import ConfigError, LockedError, MinutchError
 from minutch.job import JobContext
+from minutch.outcomes import Outcomes
 
 PARTS = {"fetch": ("crawl_fetch", "content"), "parse": ("crawl_parse", "parse_data", "parse_text")}
 
@@ -72,12 +74,14 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jobs:
         module.run = stand_ins.run(command.name)  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, command.module, module)
     (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds" / "seeds.txt").write_text("http://example.org/\n")
+    monkeypatch.setattr(crawl_module, "outcomes_of", lambda segment, proxy: Outcomes(new=3))
     return stand_ins
 
 
 def crawl(jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", wait: int | None = None) -> Crawl:
     options = CrawlOptions(str(jobs.root / "crawl"), rounds, seeds and str(jobs.root / seeds), wait=wait)
-    conf = Configuration().with_values({"http.agent.name": "test", "mapreduce.job.reduces": "9"})
+    conf = Configuration.load([], overrides={"http.agent.name": "test", "mapreduce.job.reduces": "9"})
     return Crawl(options, JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO()))
 
 
@@ -103,16 +107,21 @@ def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
         ("dedup", ["crawl/crawldb", "-group", "none"]),
     ]
     assert {conf.get("mapreduce.job.reduces") for conf in jobs.confs} == {"2"}
-    assert [conf.get("fetcher.timelimit.mins") for conf in jobs.confs] == [None, None, "180", None, None, None, None]
+    assert [conf.get("fetcher.timelimit.mins") for conf in jobs.confs] == ["-1", "-1", "180", *["-1"] * 4]
 
 
 def test_a_table_per_round(jobs: Jobs) -> None:
     run = crawl(jobs, rounds=2)
+    run.context.verbose = True
     run.run()
     text = printed(run)
     assert text.count("Round ") == 2
-    assert (
-        "Round 1, segment 20260101000001\n  step          seconds  result\n  generate          1.5  records 3\n" in text
+    assert "Round 1 of 2\n  generate       1.5 s  records 3\n  fetch          1.5 s  records 3\n" in text
+    assert "2 rounds in 0:20\n  6 pages: 6 new, 0 changed, 0 unchanged, 0 gone, 0 errors, 0 bytes stored\n" in text
+    assert text.endswith(
+        f"  Go on: minutch crawl [the same -D ...] {jobs.root}/crawl 2\n"
+        f"  Look:  minutch readdb {jobs.root}/crawl/crawldb -stats\n"
+        f"         minutch readseg -list -dir {jobs.root}/crawl/segments\n"
     )
 
 
@@ -121,7 +130,7 @@ def test_it_stops_when_nothing_is_due(jobs: Jobs) -> None:
     run = crawl(jobs, rounds=-1)
     assert run.run() == 0
     assert jobs.names == ["inject", *ROUND, "generate"]
-    assert "Round 2: nothing is due" in printed(run)
+    assert "Round 2\n  generate       1.5 s  nothing is due\n" in printed(run)
 
 
 def test_it_waits_as_long_as_it_was_told(jobs: Jobs) -> None:
@@ -160,7 +169,7 @@ def test_an_interrupted_round_is_finished_first(jobs: Jobs, step: str) -> None:
     run = crawl(jobs, rounds=2, seeds=None)
     run.run()
     assert jobs.names == [*ROUND[ROUND.index(step) :], *ROUND]
-    assert f"Round 1 goes on with segment 20260101000001: {step}" in printed(run)
+    assert f"Round 1 of 2 goes on with segment 20260101000001: {step}" in printed(run)
     assert not (jobs.root / "crawl" / ".round").exists()
 
 
@@ -219,7 +228,7 @@ def test_what_cannot_work_is_refused_at_once(jobs: Jobs) -> None:
     with pytest.raises(MinutchError, match=r"no seeds: .*nowhere does not exist"):
         run.run()
     run = crawl(jobs)
-    run.context.conf = Configuration()
+    run.context.conf = Configuration.load([])
     with pytest.raises(ConfigError, match=r"http\.agent\.name is not set"):
         run.run()
     run = crawl(jobs)
@@ -229,19 +238,3 @@ def test_what_cannot_work_is_refused_at_once(jobs: Jobs) -> None:
             run.run()
     assert jobs.calls == []
     assert not (jobs.root / "crawl").exists()
-
-
-def test_zeros_are_left_out() -> None:
-    assert result_of({"Fetcher": {"fetched": 1200, "gone": 0}, "other": {"x": 1}}) == "fetched 1,200, x 1"
-    assert result_of({"Fetcher": {"gone": 0}}) == "nothing"
-    assert result_of({}) == ""
-
-
-def test_the_table() -> None:
-    rows = [Row("fetch", 12.34, "success 3, gone 1"), Row("dedup", 0.1, "")]
-    assert table("Round 1", rows).splitlines() == [
-        "Round 1",
-        "  step          seconds  result",
-        "  fetch            12.3  success 3, gone 1",
-        "  dedup             0.1",
-    ]

@@ -17,14 +17,13 @@ def test_both_forms() -> None:
 
 def test_every_option() -> None:
     line = (
-        "-i -D a=b -Dc=d=e -w 15m -s seeds -sm maps --hostdbupdate --hostdbgenerate --num-fetchers 2 --num-tasks 3"
+        "-i -w 15m -s seeds -sm maps --hostdbupdate --hostdbgenerate --num-fetchers 2 --num-tasks 3"
         " --size-fetchlist 100 --time-limit-fetch 20 --num-threads 8 --sitemaps-from-hostdb once --dedup-group host"
     )
     expected = CrawlOptions(
         "crawl",
         -1,
         "seeds",
-        {"a": "b", "c": "d=e"},
         900,
         index=True,
         sitemaps="maps",
@@ -66,14 +65,13 @@ def test_wait(text: str, seconds: int | None) -> None:
         ("crawl -2", "<num_rounds>"),
         ("crawl 3 --dedup-group page", "expected one of none, host, domain, found 'page'"),
         ("crawl 3 --sitemaps-from-hostdb often", "expected one of never, always, once"),
-        ("crawl 3 -w soon", "--wait: expected a number with s, m, h or d, found 'soon'"),
+        ("crawl 3 -w soon", r"--wait: expected <number\[s\|m\|h\|d\]>, found 'soon'"),
         ("crawl 3 -w 1y", "--wait"),
-        ("crawl 3 -D name", "-D takes name=value, found 'name'"),
+        ("crawl 3 --sitemaps-from-hostdb", "--sitemaps-from-hostdb needs a value"),
         ("crawl 3 --num-threads x", "--num-threads: expected <n>"),
         ("crawl 3 --hostdb", "unknown option --hostdb"),
     ],
 )
 def test_wrong_lines(line: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
+    with pytest.raises(UsageError, match=message):
         parse_options(line.split())
-    assert caught.value.exit_code == 1

@@ -12,6 +12,51 @@ from minutch import flow
 from minutch.plugin.points import POINTS
 from tests.support.golden import PROJECT
 
+NUTCH = {
+    "inject": "crawl.Injector",
+    "generate": "crawl.Generator",
+    "freegen": "tools.FreeGenerator",
+    "fetch": "fetcher.Fetcher",
+    "parse": "parse.ParseSegment",
+    "readdb": "crawl.CrawlDbReader",
+    "mergedb": "crawl.CrawlDbMerger",
+    "readlinkdb": "crawl.LinkDbReader",
+    "readseg": "segment.SegmentReader",
+    "mergesegs": "segment.SegmentMerger",
+    "updatedb": "crawl.CrawlDb",
+    "invertlinks": "crawl.LinkDb",
+    "mergelinkdb": "crawl.LinkDbMerger",
+    "dump": "tools.FileDumper",
+    "commoncrawldump": "tools.CommonCrawlDataDumper",
+    "warc": "tools.warc.WARCExporter",
+    "index": "indexer.IndexingJob",
+    "dedup": "crawl.DeduplicationJob",
+    "clean": "indexer.CleaningJob",
+    "parsechecker": "parse.ParserChecker",
+    "indexchecker": "indexer.IndexingFiltersChecker",
+    "filterchecker": "net.URLFilterChecker",
+    "normalizerchecker": "net.URLNormalizerChecker",
+    "domainstats": "util.DomainStatistics",
+    "protocolstats": "util.ProtocolStatusStatistics",
+    "crawlcomplete": "util.CrawlCompletionStats",
+    "webgraph": "scoring.webgraph.WebGraph",
+    "linkrank": "scoring.webgraph.LinkRank",
+    "scoreupdater": "scoring.webgraph.ScoreUpdater",
+    "nodedumper": "scoring.webgraph.NodeDumper",
+    "plugin": "plugin.PluginRepository",
+    "junit": "org.junit.runner.JUnitCore",
+    "startserver": "service.NutchServer",
+    "updatehostdb": "hostdb.UpdateHostDb",
+    "readhostdb": "hostdb.ReadHostDb",
+    "sitemap": "util.SitemapProcessor",
+    "showproperties": "tools.ShowProperties",
+    "robotsparser": "protocol.RobotRulesParser",
+}
+"""Nutch's src/bin/nutch, 1.22 and 1.23-SNAPSHOT: commands, and the classes below org.apache.nutch that they run."""
+
+OWN = {"init", "crawl", "unlock", "text", "warm", "completion"}
+"""Commands that Nutch does not have (crawl is a script there)."""
+
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
@@ -30,8 +75,21 @@ def test_modules_are_named_like_their_commands() -> None:
 
 
 def test_the_readme_has_the_table() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| (.*?) ?\| (.*?) \|$", README, re.MULTILINE)
     assert rows == [(c.name, c.reads, c.writes, c.help) for c in flow.commands().values()]
+
+
+def test_commands_have_nutchs_names_and_classes() -> None:
+    for command in flow.commands().values():
+        if command.name in OWN:
+            assert command.nutch_class == ""
+        else:
+            assert command.nutch_class.removeprefix("org.apache.nutch.") == NUTCH[command.name]
+
+
+def test_commands_that_are_missing_are_named() -> None:
+    assert set(flow.MISSING) == set(NUTCH) - set(flow.commands())
+    assert {name: java for name, (java, _) in flow.MISSING.items()} == {name: NUTCH[name] for name in flow.MISSING}
 
 
 def test_find_and_suggest() -> None:
@@ -48,6 +106,7 @@ def test_names_and_groups_are_unique() -> None:
     assert len(names) == len(set(names))
     assert list(flow.COMMANDS) == list(flow.GROUPS)
     assert not set(names) & set(flow.REPLACED)
+    assert not set(names) & set(flow.MISSING)
 
 
 def test_every_extension_point_is_declared_once() -> None:

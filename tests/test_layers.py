@@ -21,10 +21,11 @@ DESIGN = (PROJECT / "minutch" / "DESIGN.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (\d) \| [^|]+ \| (.*) \|$", DESIGN, re.MULTILINE)
 LAYERS = {name: int(number) for number, names in ROWS for name in re.findall(r"`(\w+)`", names)}
 BOXES = {name for name, number in LAYERS.items() if number == 4}
-JOBS = {command.module for command in flow.commands().values()}
+COMMANDS = {name for name, number in LAYERS.items() if number == max(LAYERS.values())}
+JOBS = {command.module for command in flow.commands().values()} - {f"minutch.{name}" for name in COMMANDS}
 
 PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock", "state"}
-PLUGIN_MAY |= {"formats.writables", "formats.javahash"}
+PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd"}
 PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}
 PLUGIN_MAY |= {"kernels"}
 """What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers

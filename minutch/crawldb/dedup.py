@@ -40,10 +40,11 @@ _WANTED: Final = (
 )
 Group = Callable[[pl.Series], pl.Series]
 
-USAGE: Final = (
-    "DeduplicationJob <crawldb> [-group <none|host|domain>] "
-    "[-compareOrder <score>,<fetchTime>,<httpsOverHttp>,<urlLength>]"
-)
+USAGE: Final = """DeduplicationJob <crawldb> [-group <none|host|domain>] \
+[-compareOrder <score>,<fetchTime>,<httpsOverHttp>,<urlLength>]
+\t<crawldb>\tthe CrawlDb whose duplicates are marked
+\t-group <none|host|domain>\tduplicates everywhere (none), or within a host or domain
+\t-compareOrder <criteria>\twhat decides which page stays, most important first"""
 FLAGS: Final = (Flag("-group", value="none|host|domain"), Flag("-compareOrder", value="criteria"))
 
 GROUPS: Final[dict[str, Group | None]] = {
@@ -56,12 +57,12 @@ GROUPS: Final[dict[str, Group | None]] = {
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; 1 for wrong arguments; 255 (and an error) where the CrawlDb stays as it was."""
-    given = parse(args, FLAGS, usage=USAGE, least=1, most=1, exit_code=1)
+    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     group, order = given.get("-group", "none"), given.get("-compareOrder", duplicates.DEFAULT_ORDER)
     if group not in GROUPS:
-        fail(f"-group: expected none, host or domain, found {group!r}", USAGE, exit_code=1)
+        fail(f"-group: expected none, host or domain, found {group!r}", USAGE)
     if not all(name in order for name in duplicates.REQUIRED):
-        fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", USAGE, exit_code=1)
+        fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", USAGE)
     counters = dedup(Path(given.positional[0]), context, group=group, order=order.split(","))
     context.report("Deduplication", counters)
     return 0

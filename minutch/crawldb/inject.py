@@ -173,7 +173,7 @@ def _read(path: Path, rules: UrlRules, defaults: Defaults, counters: Counters) -
     for piece in ordered(injected, seed_texts(path)):
         counters.merge(piece.counters)
         for number, url in piece.rejected.select("line", "url").head(max(0, _REPORTED - count)).iter_rows():
-            log.warning("%s:%d: rejected: %s", path, number, url)
+            log.warning("%s:%d: rejected: %s (%s)", path, number, url, rules.why_rejected(url))
         count += len(piece.rejected)
         yield piece.entries
     if count > _REPORTED:

@@ -27,6 +27,29 @@ class CrawlDb(Database):
         value = self.lookup(url)
         return None if value is None else CrawlDatum.from_bytes(value)
 
+    def __getitem__(self, url: str) -> CrawlDatum:
+        datum = self.get(url)
+        if datum is None:
+            raise KeyError(url)
+        return datum
+
+    def __contains__(self, url: object) -> bool:
+        return isinstance(url, str) and self.lookup(url) is not None
+
+    def __len__(self) -> int:
+        return sum(len(frame) for index in range(len(self.parts())) for frame in self.scan_part(index))
+
+    def __iter__(self) -> Iterator[str]:
+        return (url for url, _ in self.items())
+
+    def items(self) -> Iterator[tuple[str, CrawlDatum]]:
+        """All URLs with their entries, part by part. Raises FormatError (damage)."""
+        from minutch.tables.rows import records
+
+        for index in range(len(self.parts())):
+            for frame in self.scan_part(index):
+                yield from records(frame)
+
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
         """A partition in tables of CRAWLDB_SCHEMA, sorted by key over the whole partition (at least one table)."""
         from minutch.tables.crawldata import scan

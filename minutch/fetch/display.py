@@ -1,62 +1,54 @@
-"""What a fetch shows: a live line in a terminal, Nutch's status lines in a pipe, tables at the end.
+"""What a fetch shows: a live line in a terminal, Nutch's status lines once a minute in a pipe, tables at the end.
 
-    fetch 01:23  12,345 pages  148.2/s  3,210 KB/s  queues 87  active 50/50  errors 12  oldest wait 4.8 s  left 02:10
-    01:23 12,345 pages 148/s 3,210 KB/s q 87 act 50/50 err 12 wait 4.8s left 02:10          where the first does not fit
+    fetch: 37 of 50 pages, 3.1/s, 12 KB/s, 2 hosts, 1 error, 0:04 left
 
-The oldest wait is that of the request that has been under way for longest.
-Nutch's lines are those of Fetcher.FetcherRun: `-activeThreads=…, spinWaiting=…, fetchQueues.totalSize=…` and the
-task status with threads, queues, pages, errors and rates.
+With -v Nutch's lines come every second. They are those of Fetcher.FetcherRun: `-activeThreads=…, spinWaiting=…,
+fetchQueues.totalSize=…` and the task status with threads, queues, pages, errors and rates.
 """
 
 from __future__ import annotations
 
 import logging
-import shutil
 from typing import Final, TextIO
 
 from minutch.fetch.ledger import Ledger
 from minutch.fetch.loop import Snapshot
 from minutch.fetch.stats import FetchStats
+from minutch.job import PLAIN_INTERVAL, time_text
+from minutch.job import live_line as show
 
 log = logging.getLogger(__name__)
 
 SLOWEST: Final = 10
 """Hosts in the table at the end."""
+_LEAST: Final = 5
+"""Pages from which on their rate says something."""
 _KILOBIT: Final = 128
 """Bytes."""
 
 
-def clock_time(seconds: float) -> str:
-    """`mm:ss`, with hours where there are any."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
-
-
 def time_left(snapshot: Snapshot) -> str:
-    """By the rate so far; `?` as long as nothing is done or the total is not known."""
-    if snapshot.total is None or not snapshot.done:
-        return "?"
-    return clock_time(max(0, snapshot.total - snapshot.done) * snapshot.seconds / snapshot.done)
+    """By the rate so far, and not less than the longest queue needs for politeness; empty while that is a guess."""
+    if snapshot.total is None or snapshot.done < _LEAST:
+        return ""
+    left = max(0, snapshot.total - snapshot.done)
+    return f"{time_text(max(left * snapshot.seconds / snapshot.done, snapshot.longest_queue))} left"
 
 
-def live_line(snapshot: Snapshot, width: int) -> str:
-    """The line in a terminal that is `width` characters wide."""
+def live_line(snapshot: Snapshot, label: str = "fetch") -> str:
+    """The line in a terminal."""
     seconds = max(snapshot.seconds, 0.001)
-    line = (
-        f"fetch {clock_time(snapshot.seconds)}  {snapshot.pages:,} pages  {snapshot.pages / seconds:,.1f}/s  "
-        f"{snapshot.bytes / seconds / 1024:,.0f} KB/s  queues {snapshot.queues}  "
-        f"active {snapshot.active}/{snapshot.threads}  errors {snapshot.errors}  "
-        f"oldest wait {snapshot.oldest_wait:.1f} s  left {time_left(snapshot)}"
-    )
-    if len(line) < width:
-        return line
-    line = (
-        f"{clock_time(snapshot.seconds)} {snapshot.pages:,} pages {snapshot.pages / seconds:,.0f}/s "
-        f"{snapshot.bytes / seconds / 1024:,.0f} KB/s q {snapshot.queues} act {snapshot.active}/{snapshot.threads} "
-        f"err {snapshot.errors} wait {snapshot.oldest_wait:.1f}s left {time_left(snapshot)}"
-    )
-    return line[: width - 1]
+    rate = snapshot.done / seconds
+    of = "" if snapshot.total is None else f" of {snapshot.total:,}"
+    parts = [
+        f"{label}: {snapshot.done:,}{of} pages",
+        f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s",
+        f"{snapshot.bytes / seconds / 1024:,.0f} KB/s",
+        f"{snapshot.queues:,} host{'s' * (snapshot.queues != 1)}",
+        f"{snapshot.errors:,} error{'s' * (snapshot.errors != 1)}",
+        time_left(snapshot),
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def status_lines(snapshot: Snapshot) -> tuple[str, str]:
@@ -77,30 +69,27 @@ def status_lines(snapshot: Snapshot) -> tuple[str, str]:
 class Display:
     """Shows snapshots as they come: one line that is written over in a terminal, else lines in the log."""
 
-    def __init__(self, err: TextIO) -> None:
+    def __init__(self, err: TextIO, label: str = "") -> None:
         self._err = err
-        self._live = err.isatty()
-        self._shown = False
+        self._label = label or "fetch"
+        self._next = PLAIN_INTERVAL
         self.latest: Snapshot | None = None
         """What was shown last."""
 
     def tick(self, snapshot: Snapshot) -> None:
         """Show the state of the fetch."""
         self.latest = snapshot
-        if not self._live:
-            for line in status_lines(snapshot):
-                log.info("%s", line)
+        if self._err.isatty():
+            show(self._err, live_line(snapshot, self._label))
             return
-        self._err.write("\r\x1b[2K" + live_line(snapshot, shutil.get_terminal_size().columns))
-        self._err.flush()
-        self._shown = True
+        is_due = snapshot.seconds >= self._next
+        self._next += PLAIN_INTERVAL if is_due else 0
+        for line in status_lines(snapshot):
+            log.log(logging.INFO if is_due else logging.DEBUG, "%s", line)
 
     def clear(self) -> None:
         """Take the live line away."""
-        if self._shown:
-            self._err.write("\r\x1b[2K")
-            self._err.flush()
-            self._shown = False
+        show(self._err, "")
 
 
 def result_table(ledger: Ledger) -> list[str]:

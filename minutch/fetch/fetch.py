@@ -44,7 +44,10 @@ from minutch.tables.lock import lock
 
 log = logging.getLogger(__name__)
 
-USAGE = "Fetcher <segment> [-threads n] [-metrics port]"
+USAGE = """Fetcher <segment> [-threads n] [-metrics port]
+\tsegment\tthe segment whose fetch list is fetched
+\t-threads n\tpages fetched at the same time (fetcher.threads.fetch)
+\t-metrics port\tserve the state of the fetch for Prometheus at this port"""
 FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port", convert=int))
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
@@ -72,6 +75,7 @@ def run(args: list[str], context: JobContext) -> int:
         context.conf,
         clock=context.clock,
         err=context.err,
+        label=context.label,
         threads=given["-threads"],
         metrics_port=given["-metrics"],
     )
@@ -84,6 +88,7 @@ def fetch(
     *,
     clock: Clock,
     err: TextIO,
+    label: str = "",
     threads: int | None = None,
     metrics_port: int | None = None,
 ) -> Counters:
@@ -106,7 +111,7 @@ def fetch(
         if resumed.ledger.settled:
             log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", resumed.ledger.settled)
         job = _Job(segment, files, work, conf, settings, clock, resumed)
-        ledger, stats = _fetch_all(job, err, metrics_port)
+        ledger, stats = _fetch_all(job, err, label, metrics_port)
         ledger.merge({int(k): v for k, v in resumed.ledger.outcomes.items()})
         if job.interrupted and ledger.settled < ledger.generated:
             _report(ledger, stats)
@@ -157,10 +162,10 @@ class _Job:
         )
 
 
-def _fetch_all(job: _Job, err: TextIO, metrics_port: int | None) -> tuple[Ledger, FetchStats]:
+def _fetch_all(job: _Job, err: TextIO, label: str, metrics_port: int | None) -> tuple[Ledger, FetchStats]:
     total = count_entries(job.files)
     left = total - job.resumed.ledger.settled
-    display = Display(err)
+    display = Display(err, label)
     metrics = nullcontext() if metrics_port is None else _serve_metrics(metrics_port, display)
     run = _run_alone if job.settings.processes == 1 else _run_together
     try:

@@ -74,6 +74,8 @@ class Snapshot:
     events: Counter[str] = field(default_factory=Counter)
     oldest_wait: float = 0.0
     """Seconds for which the oldest chain in flight has been under way."""
+    longest_queue: float = 0.0
+    """Seconds that the longest queue takes for its rests alone."""
 
 
 @dataclass(slots=True)
@@ -414,6 +416,7 @@ class FetchLoop:
             done=self.ledger.settled,
             total=self.total,
             events=stats.events,
+            longest_queue=queues.longest_queue() / 1000,
             oldest_wait=(now - min((running.since for running in self._running.values()), default=now)) / 1000,
         )
 

@@ -29,7 +29,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A verdict and, if robots.txt names one, the delay in ms that the queue takes over."""
+    """A verdict and, if robots.txt names one, the delay in ms: the queue takes it over, or it is too long."""
 
     verdict: Verdict
     crawl_delay: int | None = None
@@ -49,7 +49,7 @@ def decide(allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool,
     if crawl_delay <= 0:
         return _FETCH
     if 0 <= settings.max_crawl_delay < crawl_delay:
-        return Decision(Verdict.DELAY_TOO_LONG)
+        return Decision(Verdict.DELAY_TOO_LONG, int(crawl_delay))
     return Decision(Verdict.FETCH, max(int(crawl_delay), settings.min_crawl_delay))
 
 

@@ -249,6 +249,7 @@ def _together(snapshots: list[Snapshot], total: int | None) -> Snapshot:
                      "pages_last_second", "bytes_last_second"):  # fmt: skip
             setattr(result, name, getattr(result, name) + getattr(other, name))
         result.longest_rest = max(result.longest_rest, other.longest_rest)
+        result.longest_queue = max(result.longest_queue, other.longest_queue)
         result.oldest_wait = max(result.oldest_wait, other.oldest_wait)
         result.events += other.events
     return result

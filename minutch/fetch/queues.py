@@ -331,6 +331,10 @@ class FetchQueues:
         """ms until the queue that rests longest wakes up; 0 if none rests."""
         return max((queue.next_fetch - now for queue in self.queues.values() if queue.items), default=0)
 
+    def longest_queue(self) -> int:
+        """ms that the queue which needs the most takes for its rests alone."""
+        return max((len(queue.items) * queue.delay for queue in self.queues.values()), default=0)
+
     def waiting(self) -> Iterator[FetchItem]:
         """All items that wait."""
         for queue in self.queues.values():

@@ -112,16 +112,15 @@ def _bzip2_decompress(data: bytes) -> bytes:
 
 
 def _zstandard_compress(data: bytes) -> bytes:
-    import zstandard
+    from minutch.formats import zstd
 
-    return zstandard.ZstdCompressor(level=3).compress(data)
+    return zstd.compress(data)
 
 
 def _zstandard_decompress(data: bytes) -> bytes:
-    import zstandard
+    from minutch.formats import zstd
 
-    new = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj
-    return _streams(data, new, (zstandard.ZstdError,), "zstd")
+    return _streams(data, lambda: zstd.decompressor(27), (zstd.ZstdError,), "zstd")
 
 
 def _snappy_chunk(chunk: bytes, limit: int) -> bytes:

@@ -80,6 +80,8 @@ def invertlinks(
     """
     if not segments:
         raise StoreError("no segments to take links from")
+    for segment in segments:
+        Segment(segment).check()
     conf, db = context.conf, LinkDb(linkdb)
     chain = UrlChain(conf, normalize=normalize, filtering=filtering)
     rules = LinkRules(conf, chain)

@@ -46,6 +46,28 @@ class LinkDb(Database):
         value = self.lookup(url)
         return None if value is None else Inlinks.read(DataInput(value), self.layout)
 
+    def __getitem__(self, url: str) -> Inlinks:
+        inlinks = self.get(url)
+        if inlinks is None:
+            raise KeyError(url)
+        return inlinks
+
+    def __contains__(self, url: object) -> bool:
+        return isinstance(url, str) and self.lookup(url) is not None
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.items())
+
+    def __iter__(self) -> Iterator[str]:
+        return (url for url, _ in self.items())
+
+    def items(self) -> Iterator[tuple[str, Inlinks]]:
+        """All URLs with the links to them, part by part. Raises FormatError (damage)."""
+        for part in self.parts():
+            with SequenceFileReader(part / "data") as reader:
+                for key, value in reader:
+                    yield DataInput(key).read_text(), Inlinks.read(DataInput(value), self.layout)
+
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
         """A partition in tables of INLINKS_SCHEMA, sorted by key over the whole partition."""
         return scan_inlinks(self.require_parts()[index], self.layout)

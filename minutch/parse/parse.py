@@ -31,7 +31,10 @@ from minutch.tables.database import record_estimate
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = "ParseSegment segment [-noFilter] [-noNormalize]"
+USAGE: Final = """ParseSegment segment [-noFilter] [-noNormalize]
+\tsegment\tthe segment whose pages are parsed
+\t-noFilter\tdon't filter the URLs of links
+\t-noNormalize\tdon't normalize the URLs of links"""
 _SWITCHES: Final = {"-noFilter": "parse.filter.urls", "-noNormalize": "parse.normalize.urls"}
 FLAGS: Final = tuple(map(Flag, _SWITCHES))
 
@@ -50,7 +53,7 @@ def run(args: list[str], context: JobContext) -> int:
     if segment.has(CRAWL_PARSE):
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
         return 0
-    with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT))) as progress:
+    with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT)), "pages") as progress:
         counters = parse_segment(segment, conf, context.clock, progress.advance)
     context.report("ParseSegment", counters)
     return 0

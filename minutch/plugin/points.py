@@ -156,6 +156,10 @@ class URLFilter(ExtensionBase):
     def filter(self, url: str) -> str | None:
         """The URL (as it is, usually), or None to reject it."""
 
+    def explain(self, url: str) -> str:
+        """Why `url` is rejected, for messages: file, line and rule; empty where the filter has none."""
+        return ""
+
     def filter_column(self, urls: pl.Series) -> pl.Series:
         """The same for a column of strings; null stays null. Values are distinct when a chain calls it."""
         return map_strings(urls, self.filter)

@@ -15,6 +15,7 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError, PluginError
 from minutch.job import Counters
 from minutch.plugin.chains import URLFilters, URLNormalizers
+from minutch.plugin.explain import why_rejected
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,10 @@ class UrlRules:
     def is_neutral(self) -> bool:
         """Whether all URLs pass as they are."""
         return self._normalizers is None and self._filters is None
+
+    def why_rejected(self, url: str) -> str:
+        """For messages: which normalizer or filter rejects the URL, by which rule."""
+        return why_rejected(url, self._filters, self._normalizers)
 
     def apply(self, urls: pl.Series, counters: Counters) -> pl.Series:
         """The normalized URLs (String), null where one is rejected; `counters` counts these."""

@@ -21,7 +21,9 @@ from minutch.records.links_columns import layout_of
 
 log = logging.getLogger(__name__)
 
-USAGE = "text <path> ... [-json]"
+USAGE = """text <path> ... [-json]
+\t<path> ...\tfiles, or folders with files
+\t-json\tone JSON object per record"""
 FLAGS = (Flag("-json"),)
 
 

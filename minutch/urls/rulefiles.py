@@ -36,6 +36,14 @@ def file_name(conf: Configuration, file: str, parameters: Mapping[str, str] | No
     return name
 
 
+def rule_place(conf: Configuration, prefix: str, parameters: Mapping[str, str] | None = None) -> str:
+    """Where the rules of `PREFIX.rules` (inline) or `PREFIX.file` stand, for messages."""
+    if conf.get(f"{prefix}.rules") is not None:
+        return f"{prefix}.rules ({conf.source(f'{prefix}.rules')})"
+    name = file_name(conf, f"{prefix}.file", parameters)
+    return str(conf.resource(name) or name)
+
+
 def rule_lines(text: str) -> list[str]:
     """Lines as java.io.BufferedReader splits them."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -88,20 +88,19 @@ def unbrotli(data: bytes, limit: int) -> bytes:
 
 def unzstd(data: bytes, limit: int) -> bytes:
     """zstd (RFC 8878), windows up to 8 MiB as browsers take them."""
-    import io
+    from minutch.formats import zstd
 
-    import zstandard
-
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 23).stream_reader(
-        io.BytesIO(data), read_across_frames=True
-    )
     pieces: list[bytes] = []
     size = 0
     try:
-        while size < limit and (piece := reader.read(min(CHUNK * 4, limit - size))):
-            pieces.append(piece)
-            size += len(piece)
-    except zstandard.ZstdError:
+        while data and size < limit:
+            frame = zstd.decompressor(23)
+            while size < limit and not frame.eof and (piece := frame.decompress(data, min(CHUNK * 4, limit - size))):
+                pieces.append(piece)
+                size += len(piece)
+                data = b""
+            data = frame.unused_data if frame.eof else b""
+    except zstd.ZstdError:
         pass
     return b"".join(pieces)
 

@@ -56,6 +56,7 @@ class Rule:
     accept: bool
     matcher: Matcher
     place: str | None
+    line: int = 0
 
 
 class RuleFilter(ExtensionBase):
@@ -63,6 +64,7 @@ class RuleFilter(ExtensionBase):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
+        self.source = self.rule_source()
         self.rules = self.read_rules(self.rule_text())
         self.has_places = any(rule.place is not None for rule in self.rules)
         self.timeouts = 0
@@ -70,6 +72,10 @@ class RuleFilter(ExtensionBase):
     @abstractmethod
     def rule_text(self) -> str:
         """The rules of this configuration."""
+
+    def rule_source(self) -> str:
+        """Where the rules stand, for messages."""
+        return type(self).__name__
 
     @abstractmethod
     def compile(self, pattern: str) -> Matcher:
@@ -86,19 +92,31 @@ class RuleFilter(ExtensionBase):
             elif sign == "<":
                 place = None
             elif sign and sign in "+-":
-                rules.append(Rule(sign == "+", self._compiled(line[1:], number), place))
+                rules.append(Rule(sign == "+", self._compiled(line[1:], number), place, number))
             elif sign not in ("", " ", "#"):
-                raise ConfigError(f"{type(self).__name__}, rule line {number}: has to start with + - # > or <: {line}")
+                raise ConfigError(f"{self.source}, line {number}: a rule has to start with + - # > or <: {line}")
         return rules
 
     def _compiled(self, pattern: str, number: int) -> Matcher:
         try:
             return self.compile(pattern)
         except ConfigError as exc:
-            raise ConfigError(f"{type(self).__name__}, rule line {number}: {exc}") from exc
+            raise ConfigError(f"{self.source}, line {number}: {exc}") from exc
 
     def verdict(self, url: str) -> bool:
         """Whether the URL passes."""
+        rule = self._deciding(url)
+        return rule is not None and rule.accept
+
+    def explain(self, url: str) -> str:
+        """The rule that rejects the URL: file, line and pattern."""
+        rule = self._deciding(url)
+        if rule is None:
+            return f"{self.source}: no rule takes it"
+        return f"{self.source}:{rule.line}: {'+' if rule.accept else '-'}{rule.matcher.pattern}"
+
+    def _deciding(self, url: str) -> Rule | None:
+        """The first rule that matches; None if none does, or one took too long."""
         host = domain = None
         if self.has_places:
             host = host_of(url)
@@ -108,11 +126,11 @@ class RuleFilter(ExtensionBase):
                 continue
             try:
                 if rule.matcher.search(url):
-                    return rule.accept
+                    return rule
             except TimeoutError:
                 self.note_timeout(rule, url)
-                return False
-        return False
+                return None
+        return None
 
     def note_timeout(self, rule: Rule, url: str) -> None:
         """Count a rule that took too long."""

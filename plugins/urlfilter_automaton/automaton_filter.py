@@ -12,7 +12,7 @@ from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import is_too_large
 from minutch.urls.javaregex.tree import Alternation, Anchor, Node, Repeat, Sequence, Tree
 from minutch.urls.javaregex.writer import write_rust
-from minutch.urls.rulefiles import file_name
+from minutch.urls.rulefiles import file_name, rule_place
 
 from ..lib_regex_filter.rules import RuleFilter
 from .derivative import Automaton
@@ -64,6 +64,9 @@ class AutomatonURLFilter(RuleFilter, URLFilter):
     def rule_text(self) -> str:
         inline = self.conf.get("urlfilter.automaton.rules")
         return self.conf.read_resource(file_name(self.conf, "urlfilter.automaton.file")) if inline is None else inline
+
+    def rule_source(self) -> str:
+        return rule_place(self.conf, "urlfilter.automaton")
 
     def compile(self, pattern: str) -> AutomatonMatcher:
         return AutomatonMatcher(pattern)

@@ -28,7 +28,7 @@ from minutch.errors import ConfigError, UrlError
 from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import JavaRegex
 from minutch.urls.parts import Url, parse
-from minutch.urls.rulefiles import file_name, rule_lines
+from minutch.urls.rulefiles import file_name, rule_lines, rule_place
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,7 @@ class FastURLFilter(URLFilter):
         self.hosts: dict[str, list[Rule]] = {}
         self.domains: dict[str, list[Rule]] = {}
         self.timeouts = 0
+        self._place = rule_place(conf, "urlfilter.fast")
         self._read(_rule_text(conf))
 
     def _read(self, text: str) -> None:
@@ -67,23 +68,22 @@ class FastURLFilter(URLFilter):
             words = line.split()
             if line.startswith(("Host", "Domain")):
                 if len(words) < 2:
-                    raise ConfigError(f"urlfilter-fast, rule line {number}: {line!r} names no host or domain")
+                    raise ConfigError(f"{self._place}, line {number}: {line!r} names no host or domain")
                 table = self.hosts if line.startswith("Host") else self.domains
                 section = table.setdefault(words[1], [])
             elif line and section is not None:
                 self._add(section, line, words, number)
 
-    @staticmethod
-    def _add(section: list[Rule], line: str, words: list[str], number: int) -> None:
+    def _add(self, section: list[Rule], line: str, words: list[str], number: int) -> None:
         if _CATCH_ALL.fullmatch(line):
             section.append(Rule(None, with_query=False))
         elif line.startswith("DenyPath") and len(words) > 1:
             try:
                 section.append(Rule(JavaRegex(words[1]), line.startswith("DenyPathQuery")))
             except ConfigError as exc:
-                log.warning("urlfilter-fast, rule line %d is skipped: %s", number, exc)
+                log.warning("%s, line %d is skipped: %s", self._place, number, exc)
         else:
-            log.warning("urlfilter-fast, rule line %d is skipped: not a rule: %s", number, line)
+            log.warning("%s, line %d is skipped: not a rule: %s", self._place, number, line)
 
     def filter(self, url: str) -> str | None:
         if _is_longer(url, self.max_length):

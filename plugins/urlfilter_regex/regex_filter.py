@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import JavaRegex
-from minutch.urls.rulefiles import file_name
+from minutch.urls.rulefiles import file_name, rule_place
 
 from ..lib_regex_filter.rules import RuleFilter
 from .segment_loop import PATTERNS, SegmentLoop
@@ -24,6 +24,9 @@ class RegexURLFilter(RuleFilter, URLFilter):
     def rule_text(self) -> str:
         inline = self.conf.get("urlfilter.regex.rules")
         return self.conf.read_resource(file_name(self.conf, "urlfilter.regex.file")) if inline is None else inline
+
+    def rule_source(self) -> str:
+        return rule_place(self.conf, "urlfilter.regex")
 
     def compile(self, pattern: str) -> JavaRegex | SegmentLoop:
         if pattern in PATTERNS:

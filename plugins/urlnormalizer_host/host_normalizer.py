@@ -18,7 +18,7 @@ from minutch.errors import ConfigError
 from minutch.plugin.columns import host_column, map_distinct, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls.parts import parse, split_labels
-from minutch.urls.rulefiles import rule_lines, rules_text
+from minutch.urls.rulefiles import rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +35,10 @@ class HostURLNormalizer(URLNormalizer):
             if line.strip() and line[0] != "#":
                 host, blank, target = line.strip().partition(" ")
                 if not blank:
-                    raise ConfigError(f"urlnormalizer-host, rule line {number}: a host, a blank and its target: {line}")
+                    where = rule_place(conf, "urlnormalizer.hosts", parameters)
+                    raise ConfigError(
+                        f"{where}, line {number}: expected a host, a blank and its target, found {line!r}"
+                    )
                 self.targets[host] = target
 
     def normalize(self, url: str, scope: str) -> str | None:

@@ -18,7 +18,7 @@ from minutch.conf import Configuration
 from minutch.plugin.columns import host_column, map_distinct, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls.parts import compose, parse
-from minutch.urls.rulefiles import rule_lines, rules_text
+from minutch.urls.rulefiles import rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +35,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         super().__init__(conf, parameters)
         rules = ("urlnormalizer.protocols.rules", "urlnormalizer.protocols.file")
         text = rules_text(conf, *rules, parameters, empty_counts=False)
+        self._place = rule_place(conf, "urlnormalizer.protocols", parameters)
         self.hosts: dict[str, str] = {}
         self.domains: dict[str, str] = {}
         for number, line in enumerate(rule_lines(text or ""), 1):
@@ -45,7 +46,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         host, delimiter, protocol = line.partition(" " if " " in line else "\t")
         protocol = protocol.strip()
         if not delimiter or _SCHEME.fullmatch(protocol) is None:
-            log.warning("urlnormalizer-protocol, rule line %d left out, not a host and a scheme: %s", number, line)
+            log.warning("%s, line %d left out, not a host and a scheme: %s", self._place, number, line)
         elif host.startswith("*."):
             self.domains[host[1:]] = protocol
             self.hosts[host[2:]] = protocol

@@ -17,7 +17,7 @@ from minutch.errors import ConfigError
 from minutch.plugin.columns import host_column, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls.parts import Url, parse
-from minutch.urls.rulefiles import rule_lines, rules_text
+from minutch.urls.rulefiles import rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +35,8 @@ class SlashURLNormalizer(URLNormalizer):
                 text = line.strip()
                 host, delimiter, sign = text.partition(" " if " " in text else "\t")
                 if not delimiter:
-                    raise ConfigError(f"urlnormalizer-slash, rule line {number}: a host, a blank and + or -: {line}")
+                    where = rule_place(conf, "urlnormalizer.slashes", parameters)
+                    raise ConfigError(f"{where}, line {number}: expected a host, a blank and + or -, found {line!r}")
                 self.hosts[host] = sign.strip() == "+"
 
     def normalize(self, url: str, scope: str) -> str | None:

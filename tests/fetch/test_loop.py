@@ -253,8 +253,9 @@ async def test_robots_txt_denies(bench: Bench) -> None:
     web = Web(robots={"http://a/0": Rules(allowed=False), "http://a/1": Rules(crawl_delay=40_000)})
     found = await bench.fetch(web, urls(3))
     assert web.asked == ["http://a/2"]
-    for url in urls(2):
-        assert found.status(url) == [("fetch_gone", "robots_denied(18), lastModified=0")]
+    denied = "robots_denied(18), lastModified=0"
+    assert found.status(urls(1)[0]) == [("fetch_gone", denied)]
+    assert found.status(urls(2)[1]) == [("fetch_gone", f"{denied}: Crawl-Delay of 40 s, above fetcher.max.crawl.delay")]
     assert found.outcomes == {Outcome.DENIED: 2, Outcome.FETCHED: 1}
     assert found.loop.stats.events["robots_denied_maxcrawldelay_total"] == 1
 

@@ -11,12 +11,12 @@ from ipaddress import ip_address
 import brotli  # type: ignore[import-untyped]
 import httpx
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
+from minutch.formats import zstd
 from minutch.formats.javahash import string_hash
 from minutch.records.metadata import Metadata
 from plugins.lib_http.addresses import AddressRules, embedded, is_special, parse_rule
@@ -195,7 +195,7 @@ CODED = {
     "x-gzip": gzip.compress(PAGE),
     "deflate": zlib.compress(PAGE),
     "br": brotli.compress(PAGE),
-    "zstd": zstandard.compress(PAGE),
+    "zstd": zstd.compress(PAGE),
 }
 
 
@@ -213,7 +213,7 @@ def test_raw_deflate_and_several_gzip_members() -> None:
 @pytest.mark.parametrize("coding", CODED)
 def test_limits_hold_within_a_bomb(coding: str) -> None:
     big = bytes(30 << 20)
-    coded = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress, "br": lambda d: brotli.compress(d, quality=1), "zstd": zstandard.compress}[coding](big)  # fmt: skip  # noqa: E501
+    coded = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress, "br": lambda d: brotli.compress(d, quality=1), "zstd": zstd.compress}[coding](big)  # fmt: skip  # noqa: E501
     assert decode(coded, coding, 1000) == bytes(1000)
 
 

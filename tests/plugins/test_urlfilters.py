@@ -73,7 +73,7 @@ def test_columns_are_rows(plugin: str, some: list[str]) -> None:
 
 @pytest.mark.parametrize("line", ["x", "?", "+(", "-*"])
 def test_regex_rules_that_are_none(line: str) -> None:
-    with pytest.raises(ConfigError, match="rule line 2"):
+    with pytest.raises(ConfigError, match=r"^urlfilter\.regex\.rules \(.*\), line 2: "):
         url_filter("urlfilter-regex", urlfilter__regex__rules=f"+a\n{line}")
 
 

@@ -37,8 +37,7 @@ def definitions() -> list[str]:
 
 def run(title: str, command: list[str]) -> None:
     """Show a command and run it; ends the demo if it fails."""
-    script = {"minutch": "bin/minutch", "minutch.crawl": "bin/crawl"}[command[2]]
-    print(f"\n── {title}\n$ {script} {shlex.join(command[3:])}", flush=True)
+    print(f"\n── {title}\n$ bin/minutch {shlex.join(command[3:])}", flush=True)
     code = subprocess.run(command, check=False).returncode
     if code:
         sys.exit(code)
@@ -55,7 +54,7 @@ def main() -> None:
         seeds = write_seeds(folder, server.site)
         first = server.site.url("one")
         print(f"A small site is served at {first} and {server.site.url('two')}")
-        command = [sys.executable, "-m", "minutch.crawl", *definitions(), str(seeds), str(crawl), "3"]
+        command = [*minutch, "crawl", *definitions(), str(seeds), str(crawl), "3"]
         run("Three rounds", command)
         run("What the crawldb knows", [*minutch, "readdb", str(crawl / "crawldb"), "-stats"])
         run("Who links to the first page", [*minutch, "readlinkdb", str(crawl / "linkdb"), "-url", first])

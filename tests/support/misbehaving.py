@@ -240,10 +240,11 @@ _bomb("deflate", zlib.compress(BOMB))
 
 def _add_other_bombs() -> None:
     import brotli  # type: ignore[import-untyped]
-    import zstandard
+
+    from minutch.formats import zstd
 
     _bomb("br", brotli.compress(BOMB))
-    _bomb("zstd", zstandard.compress(BOMB))
+    _bomb("zstd", zstd.compress(BOMB))
 
 
 _add_other_bombs()

@@ -1,0 +1,118 @@
+"""init: a folder to crawl from, with settings, URL rules and a seed list to fill in.
+
+    conf/nutch-site.xml         the settings that most crawls change, each with a comment
+    conf/regex-urlfilter.txt    the shipped rules
+    seeds/seeds.txt             where URLs go
+
+Files that are there already stay as they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from minutch.arguments import parse
+from minutch.errors import StoreError
+from minutch.job import JobContext
+
+USAGE = """init [<folder>]
+  <folder>  where conf/ and seeds/ are made; by default the working folder"""
+
+SITE = """<?xml version="1.0" encoding="UTF-8"?>
+<!--
+  The settings of this crawl. They win over the defaults, and -D name=value on a command line wins over them.
+  `minutch showproperties` lists all properties; to change one, add a <property> for it here.
+-->
+<configuration>
+
+  <!-- Who you are. Site owners see these names in their logs. Without the first nothing is fetched. -->
+  <property>
+    <name>http.agent.name</name>
+    <value></value>
+  </property>
+  <property>
+    <name>http.agent.url</name>
+    <value></value>
+  </property>
+  <property>
+    <name>http.agent.email</name>
+    <value></value>
+  </property>
+
+  <!-- Seconds between two requests to one host: 2,000 pages of one host take 2.8 hours at 5 s. -->
+  <property>
+    <name>fetcher.server.delay</name>
+    <value>5.0</value>
+  </property>
+
+  <!-- true: stay on the sites of the seeds; links to other sites are not followed. -->
+  <property>
+    <name>db.ignore.external.links</name>
+    <value>true</value>
+  </property>
+
+  <!-- What a site is: byHost, or byDomain (example.org, www.example.org and blog.example.org together). -->
+  <property>
+    <name>db.ignore.external.links.mode</name>
+    <value>byDomain</value>
+  </property>
+
+  <!-- Bytes of a page that are kept; longer ones are cut off. -1: all. -->
+  <property>
+    <name>http.content.limit</name>
+    <value>1048576</value>
+  </property>
+
+  <!-- Seconds until a page is fetched again: 30 days. -->
+  <property>
+    <name>db.fetch.interval.default</name>
+    <value>2592000</value>
+  </property>
+
+  <!-- Nothing is fetched from this machine or from private networks. To crawl those, and only those, list them:
+  <property>
+    <name>http.filter.ipaddress.include</name>
+    <value>loopback,192.168.0.0/16</value>
+  </property>
+  -->
+
+</configuration>
+"""
+
+SEEDS = """# Where the crawl begins: one URL per line, with its scheme. Lines that begin with # don't count.
+#
+# https://www.example.org/
+"""
+
+RULES = "regex-urlfilter.txt"
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command. Raises StoreError if the files can't be written."""
+    given = parse(args, (), usage=USAGE, most=1)
+    folder = Path(given.positional[0] if given.positional else ".")
+    rules = (context.conf.home / "conf" / RULES).read_text(encoding="utf-8")
+    files = {"conf/nutch-site.xml": SITE, f"conf/{RULES}": rules, "seeds/seeds.txt": SEEDS}
+    for name, text in files.items():
+        context.print(f"{'made' if _write(folder / name, text) else 'kept'}  {folder / name}")
+    where = "" if folder == Path() else f"  cd {folder}\n"
+    context.print(
+        f"\nNow set http.agent.name in {folder / 'conf/nutch-site.xml'},\n"
+        f"put URLs into {folder / 'seeds/seeds.txt'}, and run:\n\n{where}  minutch crawl seeds/ crawl/ 3"
+    )
+    return 0
+
+
+def _write(path: Path, text: str) -> bool:
+    """Write a file unless it is there; whether it was written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as exc:
+        if not path.is_file():
+            raise StoreError(f"{exc.filename} is in the way") from exc
+        return False
+    except OSError as exc:
+        raise StoreError(f"{exc.filename}: {exc.strerror}") from exc
+    return True

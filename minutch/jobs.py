@@ -1,0 +1,61 @@
+"""Every command as a function: `jobs.NAME(*arguments, conf=…)` with the arguments of `minutch NAME`.
+
+    from minutch import Configuration, jobs
+
+    conf = Configuration.load([Path("conf")], overrides={"http.agent.name": "my-crawler"})
+    counts = jobs.inject("crawl/crawldb", "seeds/", conf=conf)
+    counts["seeds new"]
+    jobs.crawl("crawl/", 3, "--num-threads", 20, conf=conf)
+
+What a command prints goes to `out`, its progress to `err`; the log goes where the program sends it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Callable
+from functools import partial
+from typing import TextIO
+
+from minutch import flow
+from minutch.clock import Clock, SystemClock
+from minutch.conf import Configuration
+from minutch.errors import MinutchError
+from minutch.job import Counters, JobContext
+
+NOTHING_DUE = 1
+"""generate's exit code when it made no segment: no error."""
+
+
+def run(
+    name: str,
+    *arguments: object,
+    conf: Configuration | None = None,
+    clock: Clock | None = None,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> Counters:
+    """Run a command; returns all its counters. Raises MinutchError for what the command line says as `error: …`."""
+    command = flow.find(name)
+    if command is None:
+        raise MinutchError(f"there is no command {name}")
+    used = (conf or Configuration.load([])).with_values({}).freeze()
+    context = JobContext(used, clock or SystemClock(), out or io.StringIO(), err or io.StringIO(), io.StringIO())
+    code = int(importlib.import_module(command.module).run([str(word) for word in arguments], context))
+    if code not in (0, NOTHING_DUE):
+        raise MinutchError(f"{name} failed with exit code {code}")
+    counters = Counters()
+    for report in context.reports.values():
+        counters.merge(report)
+    return counters
+
+
+def __getattr__(name: str) -> Callable[..., Counters]:
+    if name in flow.commands():
+        return partial(run, name)
+    raise AttributeError(f"minutch has no command {name}")
+
+
+def __dir__() -> list[str]:
+    return sorted(["run", *flow.commands()])

@@ -1,0 +1,100 @@
+"""The counters of a crawl's steps in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+Counts = Mapping[str, int]
+
+# For each step: its counters in the order of the sentence, and what they are called. `{}` is the number; a word in
+# the plural loses its s at one. Counters that are 0 are left out.
+_WORDS: Final[dict[str, dict[str, str]]] = {
+    "inject": {
+        "seeds": "{} seeds",
+        "seeds new": "{} new",
+        "seeds already in the CrawlDb": "{} known",
+        "seeds rejected": "{} rejected",
+        "seeds given more than once": "{} given twice",
+    },
+    "generate": {
+        "selected_total": "{} pages to fetch",
+        "not_in_top_n_total": "{} left for later rounds",
+        "urls_skipped_per_host_overflow_total": "{} over the limit of their host",
+        "url_filters_rejected_total": "{} rejected by filters",
+        "wait_for_update_total": "{} in another fetch list",
+        "malformed_urls_skipped_total": "{} malformed",
+    },
+    "fetch": {
+        "fetched": "{} pages",
+        "not modified": "{} not modified",
+        "redirected": "{} redirects",
+        "retry": "{} errors",
+        "gone": "{} gone",
+        "denied": "{} denied by robots.txt",
+        "deferred": "{} deferred",
+    },
+    "parse": {
+        "success": "{} documents",
+        "failed": "{} failed",
+        "skipped_no_parser": "{} without a parser",
+        "skipped_truncated": "{} cut off",
+    },
+    "updatedb": {
+        "db_unfetched": "{} to fetch",
+        "db_fetched": "{} fetched",
+        "db_notmodified": "{} unchanged",
+        "db_duplicate": "{} duplicates",
+        "db_gone": "{} gone",
+        "redirects": "{} redirects",
+    },
+    "invertlinks": {
+        "inlinks written": "{} links",
+        "pages with inlinks": "to {} pages",
+    },
+    "dedup": {"documents marked as duplicates": "{} duplicates"},
+}
+_NOTHING: Final = {"dedup": "no duplicates", "invertlinks": "no links between sites", "generate": "nothing is due"}
+
+
+def result_of(step: str, reports: Mapping[str, Counts]) -> str:
+    """What a step has done."""
+    counts = {name: count for report in reports.values() for name, count in report.items()}
+    if step == "updatedb":
+        total = sum(count for name, count in counts.items() if name.startswith("db_"))
+        counts["redirects"] = counts.get("db_redir_temp", 0) + counts.get("db_redir_perm", 0)
+        return ", ".join([f"{number(total, 'URLs')} known", *_said(step, counts)])
+    if step == "fetch":
+        skipped = sum(count for name, count in counts.items() if name.startswith("skipped"))
+        return ", ".join([*_said(step, counts), *([f"{skipped:,} not asked for"] if skipped else [])]) or "nothing"
+    return ", ".join(_said(step, counts)) or _NOTHING.get(step, "nothing")
+
+
+def counters_of(reports: Mapping[str, Counts]) -> str:
+    """All counters by their own names, zeros left out."""
+    counts = [f"{name} {count:,}" for counters in reports.values() for name, count in counters.items() if count]
+    return ", ".join(counts) if counts or not reports else "nothing"
+
+
+def _said(step: str, counts: Counts) -> list[str]:
+    return [_phrase(text, counts[name]) for name, text in _WORDS.get(step, {}).items() if counts.get(name)]
+
+
+def _phrase(text: str, count: int) -> str:
+    before, _, after = text.partition("{} ")
+    word, blank, rest = after.partition(" ")
+    return f"{before}{number(count, word)}{blank}{rest}"
+
+
+def number(count: int, plural: str) -> str:
+    """`1 page`, `2 pages`; words that don't end in s stay."""
+    return f"{count:,} {plural.removesuffix('s') if count == 1 else plural}"
+
+
+def size(count: int) -> str:
+    """Bytes as people read them: `312 KB`."""
+    amount, units = float(count), ["bytes", "KB", "MB", "GB", "TB"]
+    while amount >= 1000 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    return f"{amount:,.0f} {units[0]}" if amount >= 10 or units[0] == "bytes" else f"{amount:.1f} {units[0]}"

@@ -1,0 +1,30 @@
+"""Why a URL is rejected: which normalizer or filter it is, and by which rule."""
+
+from __future__ import annotations
+
+import re
+
+from minutch.errors import UrlError
+from minutch.plugin.chains import URLFilters, URLNormalizers
+from minutch.urls.parts import parse
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalizers | None) -> str:
+    """The reason in some words; empty if normalizers and filters let the URL pass."""
+    if not _SCHEME.match(url) or ("://" not in url and re.search(r"^[^/?#]+\.[^/?#]*:\d", url)):
+        return f"it has no scheme: did you mean https://{url}?"
+    try:
+        parse(url)
+        normal = normalizers.normalize(url) if normalizers else url
+    except UrlError as exc:
+        return str(exc)
+    if normal is None:
+        return "a normalizer drops it"
+    for url_filter in filters.filters if filters else ():
+        passed = url_filter.filter(normal)
+        if passed is None:
+            return url_filter.explain(normal) or f"{type(url_filter).__name__} rejects it"
+        normal = passed
+    return ""

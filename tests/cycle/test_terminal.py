@@ -1,0 +1,93 @@
+"""What a crawl shows in a terminal: a live line that goes away, colours where they are wanted, 80 columns."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.demo import definitions, write_seeds
+from tests.support.golden import PROJECT
+from tests.support.siteserver import SiteServer
+
+ESCAPE = re.compile(r"\x1b\[\d*[A-Za-z]")
+
+
+def in_terminal(folder: Path, *words: str, **environment: str) -> str:
+    """All that a command writes to a terminal of 80 columns."""
+    main, side = pty.openpty()
+    environment = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(PROJECT), **environment}
+    inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "NUTCH_CONF_DIR")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "minutch", *words],
+        cwd=folder,
+        env={**inherited, **environment},
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        close_fds=True,
+    ):
+        os.close(side)
+        parts = []
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            if not select.select([main], [], [], 1)[0]:
+                continue
+            try:
+                part = os.read(main, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not part:
+                break
+            parts.append(part)
+    os.close(main)
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def on_screen(text: str) -> list[str]:
+    """The lines that are left when all is written: what was written over is gone."""
+    return [ESCAPE.sub("", line.rpartition("\x1b[2K")[2]).rstrip("\r") for line in text.split("\n")]
+
+
+def crawl(folder: Path, server: SiteServer, **environment: str) -> str:
+    write_seeds(folder, server.site)
+    words = [*definitions(), "-D", "fetcher.server.delay=0.15", "seeds", "crawl", "2"]
+    return in_terminal(folder, "crawl", *words, **environment)
+
+
+def test_a_crawl(tmp_path: Path) -> None:
+    with SiteServer() as server:
+        text = crawl(tmp_path, server)
+    assert re.search(r"\x1b\[2Kround 2 of 2, fetch: \d+ of 15 pages, [\d.]+/s, \d+ KB/s, \d hosts?, \d errors?", text)
+    assert "\x1b[1mRound 1 of 2\x1b[0m" in text
+    lines = on_screen(text)
+    assert [line for line in lines if len(line) > 80] == []
+    assert not any("fetch:" in line or line.endswith("…") for line in lines)
+    assert any(line.startswith("  fetch ") for line in lines)
+    assert "2 rounds in 0:" in "\n".join(lines)
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_without_colours(name: str, value: str, tmp_path: Path) -> None:
+    with SiteServer() as server:
+        text = crawl(tmp_path, server, **{name: value})
+    assert "Round 1 of 2" in text
+    assert not re.search(r"\x1b\[\d+m", text)
+    assert name == "NO_COLOR" or "\x1b" not in text
+
+
+def test_errors_are_red_and_last(tmp_path: Path) -> None:
+    text = in_terminal(tmp_path, "crawl", "-D", "http.agent.name=t", "nowhere", "crawl", "1")
+    assert on_screen(text)[-3:] == [
+        "error: no seeds: nowhere does not exist",
+        "hint: a file with a URL per line, or a folder of such files",
+        "",
+    ]
+    assert "\x1b[31merror:\x1b[0m" in text
