@@ -73,7 +73,7 @@ def _dispatch(name: str, rest: Sequence[str], verbose: bool) -> int:
 
 
 def _help(topic: str, code: int) -> int:
-    from minutch.help import describe, overview
+    from minutch.console.help import describe, overview
 
     return _say(describe(_command(topic)) if topic else overview(), code)
 
@@ -235,7 +235,7 @@ def _define(text: str, result: Invocation) -> None:
 def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -> Configuration:
     """The configuration that environment and command line ask for."""
     from minutch.conf import HOME, Configuration
-    from minutch.confcheck import check
+    from minutch.conf.check import check
 
     folders = [Path(name) for name in environment.get("NUTCH_CONF_DIR", "").split(":") if name]
     home = Path(environment["MINUTCH_HOME"]) if environment.get("MINUTCH_HOME") else HOME

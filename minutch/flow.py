@@ -60,10 +60,10 @@ GROUPS = {
 # fmt: off
 COMMANDS: dict[str, tuple[Command, ...]] = {
     WHOLE: (
-        Command("init", "minutch.init", "",
+        Command("init", "minutch.console.init", "",
                 "", "conf/, seeds/", "make a folder for a crawl: settings, URL rules and a seed list to fill in",
                 "minutch init my-crawl"),
-        Command("crawl", "minutch.crawl", "",
+        Command("crawl", "minutch.crawl.crawl", "",
                 "seed list", "crawldb, linkdb, segments",
                 "rounds of generate, fetch, parse, updatedb, invertlinks, dedup",
                 "minutch crawl seeds/ crawl/ 3", usage_exit=1, live=True),
@@ -109,7 +109,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("mergelinkdb", "minutch.linkdb.mergelinkdb", "org.apache.nutch.crawl.LinkDbMerger",
                 "linkdbs", "linkdb", "merge linkdbs into a new one",
                 "minutch mergelinkdb all/linkdb one/linkdb two/linkdb"),
-        Command("unlock", "minutch.unlock", "",
+        Command("unlock", "minutch.console.unlock", "",
                 "crawl folder or database", "", "remove the locks of commands that no longer run",
                 "minutch unlock crawl/"),
     ),
@@ -134,7 +134,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("robotsparser", "minutch.fetch.robotsparser", "org.apache.nutch.protocol.RobotRulesParser",
                 "robots.txt, URL list", "stdout", "which URLs a robots.txt allows",
                 "minutch robotsparser https://www.example.org/robots.txt urls.txt bot"),
-        Command("showproperties", "minutch.showproperties", "org.apache.nutch.tools.ShowProperties",
+        Command("showproperties", "minutch.console.showproperties", "org.apache.nutch.tools.ShowProperties",
                 "configuration", "stdout", "all properties, their values, and which of them this version acts on",
                 "minutch showproperties | grep fetcher"),
         Command("plugin", "minutch.plugin.run", "org.apache.nutch.plugin.PluginRepository",
@@ -142,10 +142,10 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "minutch plugin"),
     ),
     SHELL: (
-        Command("warm", "minutch.warm", "",
+        Command("warm", "minutch.console.warm", "",
                 "kernels", "object code", "compile what jobs on whole databases run in, ahead of time",
                 "minutch warm"),
-        Command("completion", "minutch.completion", "",
+        Command("completion", "minutch.console.completion", "",
                 "", "stdout", "a script that completes commands and options in bash, zsh or fish",
                 'eval "$(minutch completion bash)"', usage_exit=1),
     ),

@@ -277,8 +277,8 @@ def test_output_is_utf8_whatever_the_locale() -> None:
 
 def test_properties_without_effect_are_marked() -> None:
     from minutch.conf import Configuration
-    from minutch.inert import INERT
-    from minutch.showproperties import MARK, line, run
+    from minutch.conf.inert import INERT
+    from minutch.console.showproperties import MARK, line, run
 
     out = io.StringIO()
     conf = Configuration.load([], overrides={"a": "${b}", "b": "1"})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.crawl import run
+from minutch.crawl.crawl import run
 from minutch.crawldb.store import CrawlDb
 from minutch.job import JobContext
 from minutch.linkdb.store import LinkDb

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from minutch.inert import INERT
+from minutch.conf.inert import INERT
 from minutch.records.crawldatum import CrawlDatum
 from plugins.protocol_http.http import Http
 from tests.support.golden import PROJECT, SHARED

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from minutch.outcomes import Outcomes, fate, reason
+from minutch.crawl.outcomes import Outcomes, fate, reason
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus

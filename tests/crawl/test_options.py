@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.crawloptions import CrawlOptions, parse_options, parse_wait
+from minutch.crawl.options import CrawlOptions, parse_options, parse_wait
 from minutch.errors import UsageError
 
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from minutch import flow
-from minutch import help as texts
 from minutch.arguments import Flag
+from minutch.console import help as texts
 
 WIDE = list(flow.commands().values())
 

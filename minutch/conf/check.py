@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from minutch.conf import DEFAULTS, Configuration
+from minutch.conf.inert import INERT
 from minutch.errors import ConfigError
-from minutch.inert import INERT
 
 log = logging.getLogger(__name__)
 

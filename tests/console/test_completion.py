@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from minutch import flow
-from minutch.completion import options_of, run
 from minutch.conf import Configuration
+from minutch.console.completion import options_of, run
 from minutch.errors import UsageError
 from minutch.job import JobContext
 

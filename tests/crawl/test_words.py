@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.plainwords import counters_of, number, result_of, size
+from minutch.crawl.words import counters_of, number, result_of, size
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,12 @@ from types import MappingProxyType
 from typing import overload
 
 from minutch.clock import Clock, SystemClock
-from minutch.confxml import Property, read_properties
+from minutch.conf.xml import Property, read_properties
 from minutch.errors import ConfigError
 
 
 def _home() -> Path:
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     shipped = package / "_home"
     return shipped if shipped.is_dir() else package.parent
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from minutch.conf import Configuration
-from minutch.inert import INERT
+from minutch.conf.inert import INERT
 from tests.support.golden import PROJECT, SHARED
 
 DEFAULTS = PROJECT / "conf" / "nutch-default.xml"

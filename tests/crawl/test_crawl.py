@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from minutch import crawl as crawl_module
 from minutch import flow
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.crawl import INTERRUPTED, Crawl
-from minutch.crawloptions import CrawlOptions
+from minutch.crawl import crawl as crawl_module
+from minutch.crawl.crawl import INTERRUPTED, Crawl
+from minutch.crawl.options import CrawlOptions
+from minutch.crawl.outcomes import Outcomes
 from minutch.errors import ConfigError, LockedError, MinutchError
 from minutch.job import JobContext
-from minutch.outcomes import Outcomes
 
 PARTS = {"fetch": ("crawl_fetch", "content"), "parse": ("crawl_parse", "parse_data", "parse_text")}
 

@@ -15,13 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from minutch import crawloptions, flow, log, preflight, rounds
-from minutch.crawloptions import CrawlOptions, parse_options
+from minutch import flow, log
+from minutch.crawl import options as crawloptions
+from minutch.crawl import preflight, rounds
+from minutch.crawl.options import CrawlOptions, parse_options
+from minutch.crawl.outcomes import Outcomes, outcomes_of
+from minutch.crawl.rounds import Round
+from minutch.crawl.screen import Screen, Totals
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
-from minutch.outcomes import Outcomes, outcomes_of
-from minutch.rounds import Round
-from minutch.screen import Screen, Totals
 from minutch.tables.lock import lock
 
 USAGE = crawloptions.USAGE

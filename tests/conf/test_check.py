@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.confcheck import DIVIDED, FLOATS, RENAMED, UNLISTED, check
+from minutch.conf.check import DIVIDED, FLOATS, RENAMED, UNLISTED, check
 from minutch.errors import ConfigError
 from tests.support.golden import PROJECT
 

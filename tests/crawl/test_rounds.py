@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.rounds import Round, segments, steps_left, unfinished
+from minutch.crawl.rounds import Round, segments, steps_left, unfinished
 
 STEPS = ["fetch", "parse", "updatedb", "invertlinks", "dedup"]
 FETCHED = {"crawl_generate", "crawl_fetch", "content"}

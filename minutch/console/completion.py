@@ -9,7 +9,7 @@ import re
 
 from minutch import flow
 from minutch.arguments import fail, parse
-from minutch.help import usage_of
+from minutch.console.help import usage_of
 from minutch.job import JobContext
 
 USAGE = """completion <shell>

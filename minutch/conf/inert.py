@@ -1,6 +1,6 @@
 """Properties of conf/nutch-default.xml that this version reads but does not act on; showproperties marks them.
 
-tests/test_conf_keys.py holds this list and the sources together.
+tests/conf/test_keys.py holds this list and the sources together.
 """
 
 from __future__ import annotations

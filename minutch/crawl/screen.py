@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from minutch.crawl.outcomes import Outcomes
+from minutch.crawl.words import counters_of, number, result_of, size
 from minutch.job import Counters, JobContext, live_line, time_text
-from minutch.outcomes import Outcomes
-from minutch.plainwords import counters_of, number, result_of, size
 
 WIDTH = 80
 _EXAMPLES = 5

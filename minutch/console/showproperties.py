@@ -5,7 +5,7 @@ Matched: org.apache.nutch.tools.ShowProperties (its columns: name, value, value 
 
 from __future__ import annotations
 
-from minutch.inert import INERT
+from minutch.conf.inert import INERT
 from minutch.job import JobContext
 
 USAGE = "ShowProperties"
