@@ -113,7 +113,7 @@ class Progress:
         if self._is_live:
             live_line(self._err, "")
         elif kind is None and self.seconds >= SHOW_AFTER:
-            self._show_plain("done")
+            progress_log.info("%s: %s %s, %.0f/s, done", self.name, f"{self.done:,}", self.unit, self.rate)
 
     @property
     def total(self) -> int | None:

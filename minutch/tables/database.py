@@ -18,7 +18,7 @@ from pathlib import Path
 
 from minutch.errors import StoreError
 from minutch.formats.javaio import encode_text, encode_vlong
-from minutch.formats.mapfile import INDEX, INDEX_INTERVAL, MapFileReader
+from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.tables import install
 from minutch.tables.lock import lock
@@ -40,13 +40,19 @@ def part_paths(directory: Path) -> list[Path]:
 
 
 def record_estimate(parts: Iterable[Path]) -> int:
-    """About how many records these MapFiles have, by their indexes (one entry for 128); for progress."""
-    entries = 0
-    for part in parts:
-        if (part / INDEX).is_file():
-            with SequenceFileReader(part / INDEX) as reader:
-                entries += sum(1 for _ in reader)
-    return entries * INDEX_INTERVAL
+    """About how many records these MapFiles have; for progress."""
+    return sum(_records(part) for part in parts if (part / INDEX).is_file())
+
+
+def _records(part: Path) -> int:
+    """Counted where there are few, else by the index: an entry for 128 records, and where the last of them begins."""
+    with SequenceFileReader(part / INDEX) as reader:
+        positions = [int.from_bytes(value, "big") for _, value in reader]
+    if len(positions) < 2:
+        with SequenceFileReader(part / DATA) as reader:
+            return sum(1 for _ in reader)
+    first, last, size = positions[0], positions[-1], (part / DATA).stat().st_size
+    return (len(positions) - 1) * INDEX_INTERVAL * (size - first) // (last - first)
 
 
 class Database:
