@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
+from minutch.errors import MinutchError
+
 
 class Libdeflate(NamedTuple):
     """Addresses of libdeflate's functions."""
@@ -32,12 +34,12 @@ def _library() -> Any:
 
 @cache
 def libdeflate() -> Libdeflate:
-    """The functions of libdeflate. Raises ImportError where the package does not export them."""
-    library = _library()
+    """The functions of libdeflate. Raises MinutchError where the package does not export them."""
     try:
+        library = _library()
         found = [getattr(library, f"libdeflate_{name}") for name in Libdeflate._fields]
-    except AttributeError as exc:
-        raise ImportError(f"package deflate: {exc}; a release between 0.7 and 0.9 is needed") from exc
+    except (ImportError, OSError, AttributeError) as exc:
+        raise MinutchError(f"libdeflate can't be used: {exc}; the package deflate is needed, from 0.7 to 0.9") from exc
     return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in found))
 
 
