@@ -21,7 +21,7 @@ def test_a_package_without_them_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     libdeflate.cache_clear()
     monkeypatch.setattr(module, "_library", lambda: ctypes.CDLL(None))  # a library without these functions
     try:
-        with pytest.raises(MinutchError, match="package deflate is needed, from 0.7 to 0.9"):
+        with pytest.raises(MinutchError, match=r"package deflate is needed, from 0\.7 to 0\.9"):
             libdeflate()
     finally:
         libdeflate.cache_clear()
