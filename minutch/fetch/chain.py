@@ -180,11 +180,10 @@ class ChainRunner:
             return
         log.debug("denied by robots.txt: %s", item.url)
         self.stats.events[_DENIALS[decision.verdict]] += 1
-        denied = ROBOTS_DENIED
         if decision.crawl_delay is not None:
-            seconds = f"Crawl-Delay of {decision.crawl_delay / 1000:g} s, above fetcher.max.crawl.delay"
-            denied = ProtocolStatus.of(protocolstatus.ROBOTS_DENIED, seconds)
-        self.recorder.page(chain.frame, item.url, item.datum, None, denied, status.STATUS_FETCH_GONE, now)
+            seconds = decision.crawl_delay / 1000
+            log.warning("%s: Crawl-Delay of %g s, above fetcher.max.crawl.delay", item.url, seconds)
+        self.recorder.page(chain.frame, item.url, item.datum, None, ROBOTS_DENIED, status.STATUS_FETCH_GONE, now)
         chain.conclude(Outcome.DENIED)
 
     def _unreachable(self, chain: Chain, failure: ProtocolStatus, now: int) -> None:

@@ -60,12 +60,6 @@ _TLS = "org.apache.nutch.protocol.http.api.HttpException: SSL connect to https:/
         ),
         (codes.ROBOTS_DENIED, None, "", "robots.txt"),
         (codes.ROBOTS_DENIED, "robots.txt: http code=503", "", "robots.txt (http code=503)"),
-        (
-            codes.ROBOTS_DENIED,
-            "Crawl-Delay of 90 s, above fetcher.max.crawl.delay",
-            "",
-            "robots.txt (Crawl-Delay of 90 s, above fetcher.max.crawl.delay)",
-        ),
         (codes.NOTFETCHING, "the time limit was reached", "", "the time limit was reached"),
         (codes.FAILED, None, "", "no protocol plugin for its scheme (plugin.includes)"),
         (codes.EXCEPTION, "java.io.IOException: Odd: http://e.org/x happened", "", "Odd: … happened"),

@@ -104,6 +104,7 @@ def test_inject(nutch: Nutch, tmp_path: Path) -> None:
     _same_crawldb(tmp_path / "ours", tmp_path / "theirs")
 
 
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
 def test_updatedb(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
     ours, theirs = crawls
     _nutch(nutch[1], tmp_path / "log", "updatedb", theirs / "crawldb", *_segments(theirs)[1:])
@@ -111,6 +112,7 @@ def test_updatedb(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> No
     _same_crawldb(ours / "crawldb", theirs / "crawldb")
 
 
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
 def test_dedup_of_what_the_other_wrote(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
     ours, theirs = crawls
     assert _minutch("updatedb", theirs / "crawldb", *_segments(theirs)[1:]) == 0
@@ -121,6 +123,7 @@ def test_dedup_of_what_the_other_wrote(nutch: Nutch, crawls: tuple[Path, Path], 
     _same_crawldb(ours / "crawldb", theirs / "crawldb")
 
 
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
 def test_mergedb(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
     ours, theirs = crawls
     older = CRAWL / "steps" / "01-crawldb"
@@ -129,6 +132,7 @@ def test_mergedb(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> Non
     _same_crawldb(ours / "merged", theirs / "merged")
 
 
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
 def test_invertlinks(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
     version, harness = nutch
     ours, theirs = crawls
@@ -143,6 +147,7 @@ def test_invertlinks(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) ->
     assert LinkDb(ours / "linkdb").layout == LinkDb(theirs / "linkdb").layout
 
 
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
 def test_nutch_goes_on_after_our_parse(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
     version, harness = nutch
     ours, theirs = crawls
@@ -179,6 +184,7 @@ def _reducer(url: str, _: CrawlDatum) -> object:
 
 
 @pytest.mark.parametrize("top", [(), ("-topN", "40")], ids=["all", "top"])
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
 def test_generate(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path, top: tuple[str, ...]) -> None:
     ours, theirs = crawls
     args = ("-noFilter", "-noNorm", "-adddays", "10000", *top)
@@ -190,6 +196,7 @@ def test_generate(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path, top: 
     assert len(mine) > 20 and (top or not tied)
 
 
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
 def test_readseg_and_readdb(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
     ours, theirs = crawls
     args = {"mapreduce.job.reduces": "1"}
