@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from minutch import flow
 from minutch.errors import ConfigError, MinutchError, UsageError
+from minutch.terminal import PLAIN, RED, guard, raw
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
@@ -45,7 +46,8 @@ class Invocation:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. Terminals are shown text only, from whomever it comes."""
+    sys.stdout, sys.stderr = guard(sys.stdout), guard(sys.stderr)
     words = list(sys.argv[1:] if argv is None else argv)
     verbose = "-v" in words[:2]
     if verbose:
@@ -113,8 +115,9 @@ def _complain(message: str, hint: str, usage: str = "") -> None:
     if not message:
         print(f"Usage: {usage}", file=sys.stderr)
         return
-    red, plain = ("\x1b[31m", "\x1b[0m") if _has_colour(sys.stderr) else ("", "")
-    print(f"{red}error:{plain} {_wrapped(message, 7)}", file=sys.stderr)
+    red, plain = (RED, PLAIN) if _has_colour(sys.stderr) else ("", "")
+    raw(sys.stderr).write(f"{red}error:{plain} ")
+    print(_wrapped(message, 7), file=sys.stderr)
     if hint:
         print(f"hint: {_wrapped(hint, 6)}", file=sys.stderr)
 

@@ -16,6 +16,7 @@ from typing import Self, TextIO
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
+from minutch.terminal import PLAIN, raw
 
 counters_log = logging.getLogger("minutch.counters")
 progress_log = logging.getLogger("minutch.progress")
@@ -70,10 +71,13 @@ class JobContext:
         """Let plugins, which know the configuration, see the job's clock."""
         self.conf.clock = self.clock
 
-    def print(self, *values: object, end: str = "\n") -> None:
-        """Data for the user: to `out`, put together as the built-in print does."""
-        start = CLEAR if self.out.isatty() and self.err.isatty() else ""
-        self.out.write(start + " ".join(map(str, values)) + end)
+    def print(self, *values: object, end: str = "\n", style: str = "") -> None:
+        """Data for the user: to `out`, put together as the built-in print does; `style` is a terminal's colour."""
+        if self.out.isatty() and self.err.isatty():
+            raw(self.out).write(CLEAR)
+        raw(self.out).write(style)
+        self.out.write(" ".join(map(str, values)) + end)
+        raw(self.out).write(PLAIN if style else "")
 
     def progress(self, name: str, total: Total = None, unit: str = "records") -> Progress:
         """A context manager that reports how far the job is; `total` in `unit`, None if unknown.
@@ -172,7 +176,8 @@ class Progress:
 def live_line(stream: TextIO, text: str) -> None:
     """Put `text` into a terminal's last line, in the place of the one before; nothing where `stream` is no terminal."""
     if stream.isatty():
-        stream.write(CLEAR + text[: shutil.get_terminal_size().columns - 1])
+        raw(stream).write(CLEAR)
+        stream.write(text[: shutil.get_terminal_size().columns - 1])
         stream.flush()
 
 

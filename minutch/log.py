@@ -2,6 +2,9 @@
 
     2026-11-21 13:05:01,250 INFO  crawldb.inject: …
 
+Messages quote URLs, headers and titles. Their control characters are written out and line ends become `\\n`, so nobody
+outside can write a line of the log; lines of a traceback are indented.
+
 Every module logs through `logging.getLogger(__name__)`; only the CLI calls `configure`.
 """
 
@@ -11,9 +14,10 @@ import logging
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from minutch.job import CLEAR
+from minutch.terminal import raw, visible, visible_line
 
 FORMAT = "%(asctime)s %(levelname)-5s %(where)s: %(message)s"
 
@@ -30,6 +34,19 @@ class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         record.where = _PACKAGE.sub("", record.name)
         return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return visible_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        return _indented(super().formatStack(stack_info))
+
+
+def _indented(text: str) -> str:
+    return "    " + visible(text).replace("\n", "\n    ")
 
 
 # What a command that shows its progress itself lets through besides warnings.
@@ -71,10 +88,12 @@ class _TerminalHandler(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
-        self._start = CLEAR if stream.isatty() else ""
+        self._is_live = stream.isatty()
 
-    def format(self, record: logging.LogRecord) -> str:
-        return self._start + super().format(record)
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._is_live:
+            raw(self.stream).write(CLEAR)
+        super().emit(record)
 
 
 class _ShortFormatter(_Formatter):
@@ -82,8 +101,8 @@ class _ShortFormatter(_Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         if record.levelno < logging.WARNING:
-            return record.getMessage()
-        return f"{'warning' if record.levelno == logging.WARNING else 'error'}: {record.getMessage()}"
+            return visible_line(record.getMessage())
+        return f"{'warning' if record.levelno == logging.WARNING else 'error'}: {visible_line(record.getMessage())}"
 
 
 configured: tuple[int, Path | None, bool] | None = None

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from minutch.crawl.outcomes import Outcomes
 from minutch.crawl.words import counters_of, number, result_of, size
 from minutch.job import Counters, JobContext, live_line, time_text
+from minutch.terminal import BOLD, YELLOW
 
 WIDTH = 80
 _EXAMPLES = 5
@@ -44,7 +45,7 @@ class Screen:
 
     def title(self, text: str) -> None:
         """Begin a round."""
-        self._say(self._bold(text))
+        self._say(text, BOLD)
 
     @contextmanager
     def running(self, step: str) -> Iterator[str]:
@@ -67,7 +68,7 @@ class Screen:
         """Why pages of a round did not come."""
         for line in outcomes.lines():
             for part in textwrap.wrap(line, WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False):
-                self._say(f"  {self._yellow(part)}")
+                self._say(f"  {part}", YELLOW)
         if self.context.verbose:
             for (fate, why), urls in outcomes.examples.items():
                 for url in urls[:_EXAMPLES]:
@@ -92,7 +93,7 @@ class Screen:
         """The last words."""
         found, known = totals.outcomes, sum(totals.statuses.values())
         self._say("")
-        self._say(self._bold(f"{number(totals.rounds, 'rounds')} in {time_text(seconds)}"))
+        self._say(f"{number(totals.rounds, 'rounds')} in {time_text(seconds)}", BOLD)
         parts = [f"{number(found.fetched, 'pages')}: {found.new:,} new, {found.changed:,} changed"]
         parts += [f"{found.unchanged:,} unchanged", f"{found.gone:,} gone", number(found.errors, "errors")]
         parts += [f"{size(found.bytes)} stored"]
@@ -103,12 +104,6 @@ class Screen:
         for title, command in zip(("Go on:", "Look:", ""), next_commands, strict=False):
             self._say(f"  {title:<7}{command}")
 
-    def _say(self, text: str) -> None:
-        self.context.print(text)
+    def _say(self, text: str, style: str = "") -> None:
+        self.context.print(text, style=style if self.context.colour else "")
         self.context.out.flush()
-
-    def _bold(self, text: str) -> str:
-        return f"\x1b[1m{text}\x1b[0m" if self.context.colour else text
-
-    def _yellow(self, text: str) -> str:
-        return f"\x1b[33m{text}\x1b[0m" if self.context.colour else text

@@ -1,0 +1,74 @@
+"""What may reach a terminal or a log: text. Control characters from pages, URLs and headers are made visible there.
+
+    \\x1b, \\r, \\x9b, …      as `\\x1b`: terminals take them for commands (ECMA-48: C0, DEL, C1)
+    U+2028, U+202E, …      as `\\u202e`: line ends, and marks that turn the direction of writing (UAX #9)
+    lone surrogates        as `\\x9b` or `\\ud83d`: bytes that were no UTF-8, which would be written as they came
+
+`guard` is put around stdout and stderr where they are terminals, once, by the CLI. What goes to files and pipes stays
+exact. minutch's own cursor movements and colours go to `raw(stream)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, TextIO, cast
+
+_COMMANDS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff]"
+)
+"""All but tabs and line feeds."""
+BOLD: Final = "\x1b[1m"
+RED: Final = "\x1b[31m"
+YELLOW: Final = "\x1b[33m"
+PLAIN: Final = "\x1b[0m"
+"""Our own colours, for `raw` streams; the last ends the others."""
+_FIRST_BYTE: Final = 0xDC80
+_LAST_BYTE: Final = 0xDCFF
+
+
+def visible(text: str) -> str:
+    """The text with every control character written out, but for tabs and line feeds."""
+    return _COMMANDS.sub(_written_out, text)
+
+
+def visible_line(text: str) -> str:
+    """The same for a single line: line feeds are written out, too."""
+    return visible(text).replace("\n", "\\n")
+
+
+def _written_out(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if _FIRST_BYTE <= code <= _LAST_BYTE:
+        code -= 0xDC00  # a byte, by Python's `surrogateescape`
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+class _Guarded:
+    """A stream that writes control characters out. `raw` is the stream itself."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.raw = stream
+
+    def write(self, text: str) -> int:
+        self.raw.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+def guard(stream: TextIO) -> TextIO:
+    """The stream for text from anywhere: guarded if it is a terminal."""
+    if isinstance(stream, _Guarded) or not stream.isatty():
+        return stream
+    return cast(TextIO, _Guarded(stream))
+
+
+def raw(stream: TextIO) -> TextIO:
+    """The stream for our own control sequences."""
+    return stream.raw if isinstance(stream, _Guarded) else stream

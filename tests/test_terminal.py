@@ -1,0 +1,148 @@
+"""What reaches terminals and logs: text, whatever pages, URLs and headers hold."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minutch.conf import Configuration
+from minutch.fetch.display import Display
+from minutch.job import CLEAR
+from minutch.log import configure
+from minutch.records.content import Content
+from minutch.records.metadata import Metadata
+from minutch.segment.store import CONTENT, part_writer
+from minutch.terminal import BOLD, PLAIN, RED, YELLOW, guard, raw, visible, visible_line
+from tests.fetch.test_seen import NOW, Terminal
+from tests.support.golden import PROJECT
+
+CLEAR_SCREEN = "\x1b[2J"
+TITLE = "\x1b]0;owned\x07"
+HOSTILE = f"a{CLEAR_SCREEN}{TITLE}\x9b31m\u202egnp.exe\r\x08\x7f"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\nžluť 漢字 🏖", "plain\ttext\nžluť 漢字 🏖"),
+        (CLEAR_SCREEN, "\\x1b[2J"),
+        ("\x9b31m\x7f\x00", "\\x9b31m\\x7f\\x00"),
+        ("line\rover", "line\\x0dover"),
+        ("\u202eabc\u2066\u2028", "\\u202eabc\\u2066\\u2028"),
+        (b"\x9b2J\xff".decode("utf-8", "surrogateescape"), "\\x9b2J\\xff"),
+        ("\ud83d", "\\ud83d"),
+    ],
+)
+def test_control_characters_are_written_out(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@given(st.text())
+def test_a_line_is_a_line(text: str) -> None:
+    shown = visible_line(text)
+    assert len(shown.splitlines()) <= 1
+    assert all(character == "\t" or ord(character) >= 0x20 for character in shown)
+    assert not any(0x7F <= ord(character) <= 0x9F for character in shown)
+    shown.encode()
+
+
+def test_only_terminals_are_guarded() -> None:
+    pipe, terminal = io.StringIO(), Terminal()
+    guard(pipe).write(HOSTILE)
+    assert pipe.getvalue() == HOSTILE
+    guarded = guard(terminal)
+    assert guard(guarded) is guarded
+    guarded.writelines([HOSTILE, "\n"])
+    assert "\x1b" not in terminal.getvalue()
+    assert terminal.getvalue().isprintable() or terminal.getvalue().endswith("\n")
+    raw(guarded).write(CLEAR_SCREEN)
+    assert terminal.getvalue().endswith(CLEAR_SCREEN)
+    assert raw(pipe) is pipe
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Iterator[Path]:
+    """The file that the log goes to, and no other place."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    root.handlers = []
+    configure(io.StringIO(), log_file=tmp_path / "hadoop.log")
+    yield tmp_path / "hadoop.log"
+    for handler in root.handlers:
+        handler.close()
+    root.handlers, root.level = handlers, level
+
+
+FORGED = "2026-11-21 13:05:01,250 INFO  crawldb.inject: all is well"
+
+
+def test_nobody_writes_a_line_of_the_log(logged: Path) -> None:
+    logging.getLogger("minutch.fetch.chain").info("fetch of %s failed", f"http://e.org/\r\n{FORGED}{CLEAR_SCREEN}")
+    try:
+        raise ValueError(f"bad header:\n{FORGED}\x9b")
+    except ValueError:
+        logging.getLogger("minutch.fetch.chain").exception("broken")
+    lines = logged.read_text().split("\n")
+    assert len([line for line in lines if line.startswith("2")]) == 2
+    assert lines[0].endswith(f"fetch of http://e.org/\\x0d\\n{FORGED}\\x1b[2J failed")
+    assert not any(character in "".join(lines) for character in "\x1b\x9b\r")
+
+
+def in_a_terminal(*words: str) -> bytes:
+    """What a command writes to a terminal of its own, without minutch's own colours."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "minutch", *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=PROJECT
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:  # the terminal has no other end any more
+            break
+        if not piece:
+            break
+        written += piece
+    os.close(ours)
+    process.wait(60)
+    for own in (CLEAR, BOLD, RED, YELLOW, PLAIN):
+        written = written.replace(own.encode(), b"")
+    return written
+
+
+def test_what_a_segment_holds_is_shown_in_a_terminal_as_text(tmp_path: Path) -> None:
+    page = Content("http://e.org/", "http://e.org/", f"<title>{HOSTILE}".encode(), "text/html", Metadata())
+    page.metadata.set("Server", HOSTILE)
+    segment = tmp_path / "20261121130501"
+    with part_writer(segment, CONTENT, 0, Configuration()) as append:
+        append(page.url, page)
+    words = ["readseg", "-get", str(segment), page.url]
+    shown = in_a_terminal(*words)
+    assert b"\\x1b[2J" in shown
+    assert b"Server" in shown
+    assert not any(hostile in shown for hostile in (b"\x1b", b"\x07", "\x9b".encode(), "\u202e".encode()))
+    piped = subprocess.run([sys.executable, "-m", "minutch", *words], capture_output=True, check=True, cwd=PROJECT)
+    assert HOSTILE.encode() in piped.stdout
+
+
+def test_an_error_is_shown_as_text() -> None:
+    shown = in_a_terminal(f"x{CLEAR_SCREEN}")
+    assert b"\x1b" not in shown
+    assert b"\\x1b[2J" in shown
+
+
+def test_the_live_line_is_still_one() -> None:
+    terminal = Terminal()
+    Display(guard(terminal)).tick(NOW)
+    assert terminal.getvalue().startswith("\r\x1b[2K")
