@@ -15,13 +15,14 @@ from minutch.errors import FormatError
 from minutch.fetch.closing import stored_compression
 from minutch.fetch.recorder import ParsedPage
 from minutch.parse.output import PageOutput
-from minutch.parse.packing import DocumentPacker
+from minutch.parse.packing import DocumentPacker, PackedDocument
 from minutch.parse.page import PageParser, PageResult, ReadPage
 from minutch.parse.task import ParseTask
 from minutch.plugin.points import ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY
+from minutch.records.parsestatus import ParseStatus
 
 _HEAD: Final = struct.Struct(">q")
 
@@ -33,6 +34,8 @@ def pack_page(content: Content, fetch_time: int) -> bytes:
 
 class FetchTask(ParseTask[ParsedPage]):
     """Parses pages that were fetched with success."""
+
+    answers = (ParsedPage, PackedDocument, ParseStatus)
 
     def __init__(self, conf: Configuration, segment_name: str, *, links: bool, events: bool) -> None:
         """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT events."""

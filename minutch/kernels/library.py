@@ -170,6 +170,12 @@ def _objects() -> Path | dict[str, bytes]:
     return written or objects
 
 
+def find() -> None:
+    """Find the object code, or compile it: afterwards kernels are loaded by reading alone."""
+    with _lock:
+        _objects()
+
+
 @cache
 def _engine() -> Any:
     import llvmlite.binding as llvm

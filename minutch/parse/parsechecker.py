@@ -20,7 +20,7 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.formats.javahash import hash_map_order, text_hash
 from minutch.formats.javaio import encode_text
-from minutch.formats.writables import MapWritable, Text
+from minutch.formats.writables import MapWritable, Text, Writable
 from minutch.job import JobContext
 from minutch.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.parse.mime import MimeUtil
@@ -33,7 +33,9 @@ from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.links import Outlink
 from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
+from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 
 log = logging.getLogger(__name__)
@@ -81,6 +83,8 @@ Checked = tuple[ParseResult | None, str]
 
 class CheckTask:
     """The task of the worker: a pickled Content in, its ParseResult out (None if no parser takes it)."""
+
+    answers = (ParseResult, Parse, OutlinkRun, Outlink, Writable)
 
     def __init__(self, conf: Configuration) -> None:
         self._parsers = ParseUtil(conf)

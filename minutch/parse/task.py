@@ -37,6 +37,8 @@ class PackedPage(NamedTuple):
 class ParseTask(Generic[R]):
     """The task of a `WorkerPool` over pages; R is what the parent gets of each."""
 
+    answers: Sequence[type] = ()
+
     def __init__(self, parser: PageParser, packer: DocumentPacker) -> None:
         self._parser = parser
         self._packer = packer
@@ -101,6 +103,8 @@ class ParseTask(Generic[R]):
 
 class SegmentTask(ParseTask[PackedPage]):
     """The task of the parse job: its items are values of `content` as the files hold them."""
+
+    answers = (PackedPage, PackedDocument)
 
     def __init__(self, conf: Configuration, segment_name: str, now: int, *, compression: str | None = None) -> None:
         """`compression` is the codec by which each item is compressed; `now` (ms) is the time that records carry."""

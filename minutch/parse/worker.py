@@ -7,6 +7,7 @@ at the end of the batch, which is for all items together, the batch is halved un
 
 Time is kept twice. In the worker an alarm interrupts Python code after `timeout` seconds; a library that doesn't come
 back is ended by the parent soon after. `memory` bytes are what a worker may take on top of what it begins with.
+What else it may not do is decided in `sandbox`, and holds from before its first item.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection, wait
@@ -30,7 +31,10 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar
 
+from minutch.kernels import library
+from minutch.parse.answers import receive
 from minutch.parse.dispatch import ParseTimeout
+from minutch.parse.sandbox import STRICT, Sandbox
 from minutch.processes import may_fork, start_worker
 
 if TYPE_CHECKING:
@@ -62,6 +66,10 @@ R = TypeVar("R")
 
 class Task(Protocol[R]):
     """What workers do. `run` and `finish` work in a worker, `fail` in the parent."""
+
+    @property
+    def answers(self) -> Sequence[type]:
+        """The classes of the objects in a result, besides Python's own."""
 
     def run(self, item: bytes) -> Any:
         """What an item holds, read within the limits; may raise ParseTimeout (from the alarm) and MemoryError."""
@@ -103,13 +111,15 @@ class Running(Generic[R]):
 class _Worker(Generic[R]):
     """One process, and the batch that it has in hand."""
 
-    def __init__(self, task: Task[R], make_task: Callable[[], Task[R]], timeout: float, memory: int) -> None:
+    def __init__(
+        self, task: Task[R], make_task: Callable[[], Task[R]], timeout: float, memory: int, sandbox: Sandbox
+    ) -> None:
         task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
         self.seen = -1
         self.since = 0.0
-        args = (task_of, self.at, timeout, memory)
+        args = (task_of, self.at, timeout, memory, sandbox)
         self.process, self.connection = start_worker(_serve, args, name="parse-worker")
 
     def send(self, batch: _Batch[R]) -> None:
@@ -130,11 +140,15 @@ class _Worker(Generic[R]):
         self.process.join()
 
 
-def _serve(connection: Connection, make_task: Callable[[], Task[R]], at: Any, timeout: float, memory: int) -> None:
+def _serve(
+    connection: Connection, make_task: Callable[[], Task[R]], at: Any, timeout: float, memory: int, sandbox: Sandbox
+) -> None:
     """The worker's side: batches in, lists of (result, reason of failure) out, until the parent hangs up."""
     signal.signal(signal.SIGALRM, _alarm)
     _limit_memory(memory)
     task = make_task()
+    library.find()
+    sandbox.close([connection.fileno()])
     # Batches are made of objects that live and die together: looking for cycles among them is a tenth of the work.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -189,11 +203,20 @@ class WorkerPool(Generic[R]):
     `make_task` is called here, for `Task.fail`, and in each process that is not a copy of this one.
     """
 
-    def __init__(self, make_task: Callable[[], Task[R]], *, workers: int, timeout: float, memory: int) -> None:
+    def __init__(
+        self,
+        make_task: Callable[[], Task[R]],
+        *,
+        workers: int,
+        timeout: float,
+        memory: int,
+        sandbox: Sandbox = STRICT,
+    ) -> None:
         self._make_task = make_task
         self._task = make_task()
         self._timeout = timeout
         self._memory = memory
+        self._sandbox = sandbox
         self._most = max(1, workers)
         self._idle: list[_Worker[R]] = []
         self._busy: dict[Any, _Worker[R]] = {}
@@ -277,7 +300,7 @@ class WorkerPool(Generic[R]):
                 expected += 1
 
     def _start(self) -> _Worker[R]:
-        return _Worker(self._task, self._make_task, self._timeout, self._memory)
+        return _Worker(self._task, self._make_task, self._timeout, self._memory, self._sandbox)
 
     def _hand_out(self, ready: deque[_Batch[R]]) -> None:
         while ready and len(self._busy) < self._most:
@@ -304,11 +327,20 @@ class WorkerPool(Generic[R]):
         return self._timeout > 0 and worker.is_stuck(self._timeout)
 
     def _receive(self, worker: _Worker[R], batch: _Batch[R]) -> None:
+        """Take what the worker has answered; whatever goes wrong with that, no worker is left behind."""
+        try:
+            self._take(worker, batch)
+        except BaseException:
+            worker.stop()
+            raise
+
+    def _take(self, worker: _Worker[R], batch: _Batch[R]) -> None:
         """Fill in what the worker has answered; if it does not answer, end it and fail the item that it was at."""
         missing = batch.missing()
         try:
-            answers = worker.connection.recv() if worker.connection.poll() else None
-        except (EOFError, OSError):
+            answers = receive(worker.connection, self._task.answers) if worker.connection.poll() else None
+        except (EOFError, OSError) as error:
+            log.debug("no answer of a worker: %s", error)
             answers = None
         if answers is None:
             reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
@@ -346,18 +378,20 @@ def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
 
 
 class PoolSettings(TypedDict):
-    """Arguments of a WorkerPool: processes, seconds for an item, bytes that each process may take."""
+    """Arguments of a WorkerPool: processes, seconds for an item, bytes that each may take, what they may not do."""
 
     workers: int
     timeout: float
     memory: int
+    sandbox: Sandbox
 
 
 def pool_settings(conf: Configuration) -> PoolSettings:
-    """parser.workers (0: as many as there are processors), parser.timeout (s, -1: none), parser.worker.memory (MiB)."""
+    """parser.workers (0: one per processor), .timeout (s, -1: none), .worker.memory (MiB), .sandbox, .sandbox.allow."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return PoolSettings(
         workers=conf.get_int("parser.workers", 0) or processors,
         timeout=conf.get_int("parser.timeout", TIMEOUT),
         memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
+        sandbox=Sandbox.from_conf(conf),
     )

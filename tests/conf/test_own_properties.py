@@ -43,6 +43,8 @@ OWN = {
     "minutch.fetch.state",
     "parser.character.encoding.detect",
     "parser.html.outlinks.whatwg",
+    "parser.sandbox",
+    "parser.sandbox.allow",
     "parser.worker.memory",
     "parser.workers",
     "parser.x.robots.tag",

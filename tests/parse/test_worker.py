@@ -17,6 +17,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from minutch.parse.sandbox import Sandbox
 from minutch.parse.worker import BATCH_ITEMS, WorkerPool, pool_settings
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration
@@ -27,6 +28,8 @@ GENEROUS = 60.0
 @dataclass
 class Upper:
     """Gives items back in capitals, but for a few that misbehave."""
+
+    answers = ()
 
     def run(self, item: bytes) -> str:
         if item == b"crash":
@@ -218,5 +221,5 @@ def test_a_pool_that_nobody_closes_does_not_keep_the_interpreter(tmp_path: Path)
 
 def test_settings() -> None:
     conf = configuration(parser_workers="3", parser_timeout="-1", parser_worker_memory="2")
-    assert pool_settings(conf) == {"workers": 3, "timeout": -1, "memory": 2 << 20}
+    assert pool_settings(conf) == {"workers": 3, "timeout": -1, "memory": 2 << 20, "sandbox": Sandbox()}
     assert pool_settings(configuration())["workers"] >= 1
