@@ -294,7 +294,8 @@ class ChainRunner:
 
     def _go_to(self, chain: Chain, target: str, queue_id: str, location: str, now: int) -> bool:
         settings = self.settings.redirects
-        datum = redirect_datum(chain.item.datum, status.STATUS_DB_UNFETCHED, chain.representative)
+        origin = chain.item
+        datum = redirect_datum(origin.datum, status.STATUS_DB_UNFETCHED, chain.representative, origin.url, target)
         self.recorder.initial_score(target, datum)
         item = FetchItem(target, datum, queue_id, chain.item.listed, chain.item.depth)
         if chain.redirects >= settings.max_redirects:
@@ -311,7 +312,7 @@ class ChainRunner:
         return True
 
     def _link(self, chain: Chain, origin: FetchItem, target: str, now: int) -> None:
-        datum = redirect_datum(origin.datum, status.STATUS_LINKED, chain.representative)
+        datum = redirect_datum(origin.datum, status.STATUS_LINKED, chain.representative, origin.url, target)
         self.recorder.linked(chain.frame, target, datum, now)
 
 

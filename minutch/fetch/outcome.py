@@ -24,6 +24,9 @@ from minutch.urls.parts import parse
 PERMANENT_REFRESH_SECONDS: Final = 5
 """A meta refresh that waits this long or longer counts as a permanent redirect (Fetcher.PERM_REFRESH_TIME)."""
 REPR_KEY: Final = Text(REPR_URL_KEY)
+COOKIE: Final = Text("Cookie")
+"""The cookie that a record brings to its own host (protocol-http)."""
+LOCAL: Final = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class RedirectRules:
         try:
             normal = self._normalize(location)
             new = None if normal is None else self._keep(normal)
-            if new is None or new == url or self._ignored(url, new):
+            if new is None or new == url or self._ignored(url, new) or _leads_in(url, new):
                 return None
         except UrlError:
             return None
@@ -101,10 +104,31 @@ class RedirectRules:
         return settings.ignore_internal and old_host == new_host
 
 
-def redirect_datum(origin: CrawlDatum, fetch_status: int, representative: str | None) -> CrawlDatum:
-    """The datum of a redirect's target: interval, score and metadata of where it comes from."""
+def _leads_in(url: str, new: str) -> bool:
+    """Whether a page of the web leads to a file of this machine. Nutch follows it if a filter lets it pass."""
+    return parse(new).protocol == LOCAL != parse(url).protocol
+
+
+def redirect_datum(
+    origin: CrawlDatum, fetch_status: int, representative: str | None, url: str, target: str
+) -> CrawlDatum:
+    """The datum of a redirect's target: interval, score and metadata of where it comes from.
+
+    A cookie goes along to the same host only, and not from https to http. Nutch takes it everywhere.
+    """
     datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
     datum.metadata = origin.metadata.copy()
+    if COOKIE in datum.metadata and not _may_see_cookie(url, target):
+        del datum.metadata[COOKIE]
     if representative is not None:
         datum.metadata[REPR_KEY] = Text(representative)
     return datum
+
+
+def _may_see_cookie(url: str, target: str) -> bool:
+    try:
+        origin, new = parse(url), parse(target)
+    except UrlError:
+        return False
+    is_weaker = origin.protocol == "https" and new.protocol != "https"
+    return origin.host.lower() == new.host.lower() and not is_weaker

@@ -82,6 +82,35 @@ def test_redirect_targets(location: str, target: str | None) -> None:
     assert (found or None) == target
 
 
+@pytest.mark.parametrize(
+    ("url", "target", "goes"),
+    [
+        ("http://a/", "http://a/x", True),
+        ("http://a/", "http://A/x", True),
+        ("http://a/", "https://a/x", True),
+        ("https://a/", "https://a:8443/x", True),
+        ("https://a/", "http://a/x", False),
+        ("http://a/", "http://b/x", False),
+        ("http://a/", "http://sub.a/x", False),
+        ("http://a/", "http://a@b/x", False),
+        ("http://a/", "no url", False),
+    ],
+)
+def test_a_cookie_stays_with_its_host(url: str, target: str, goes: bool) -> None:
+    origin = CrawlDatum(status.STATUS_DB_UNFETCHED, 100, 0.5)
+    origin.metadata[Text("Cookie")] = Text("secret")
+    found = redirect_datum(origin, status.STATUS_LINKED, None, url, target).metadata
+    assert (Text("Cookie") in found) is goes
+    assert Text("Cookie") in origin.metadata
+
+
+def test_no_page_of_the_web_leads_to_a_file() -> None:
+    settings = RedirectSettings(ignore_internal=False)
+    for file in ("file:/etc/passwd", "FILE:///etc/passwd", "file://localhost/etc/passwd"):
+        assert rules(settings).target("http://a.example/", file) is None
+        assert rules(settings).target("file:/tmp/", file) == file
+
+
 def test_long_redirects_end() -> None:
     settings = RedirectSettings(max_length=20)
     assert rules(settings).target("http://a/", "http://b/" + "x" * 12) is None
@@ -108,7 +137,7 @@ def test_redirects_between_sites(settings: RedirectSettings, target: str, follow
 def test_redirect_datum_takes_over_what_the_origin_has() -> None:
     origin = CrawlDatum(status.STATUS_DB_UNFETCHED, 100, 0.5, retries=2, modified_time=7)
     origin.metadata[Text("k")] = Text("v")
-    datum = redirect_datum(origin, status.STATUS_LINKED, "http://repr/")
+    datum = redirect_datum(origin, status.STATUS_LINKED, "http://repr/", "http://a/", "http://b/")
     assert (datum.status, datum.fetch_interval, datum.score) == (status.STATUS_LINKED, 100, 0.5)
     assert (datum.retries, datum.modified_time) == (0, 0)
     assert str(datum.metadata[Text("k")]) == "v" and str(datum.metadata[REPR_KEY]) == "http://repr/"
