@@ -45,7 +45,7 @@ class StockTransport(httpx.AsyncBaseTransport):
         """Look up, check, connect."""
         if request.extensions.get("proxy"):
             return await self._proxied.handle_async_request(request)
-        host = request.url.host
+        host = request.url.raw_host.decode("ascii")  # as it is written: no Punycode is decoded
         request.extensions = {**request.extensions, "sni_hostname": host}
         failure: httpx.ConnectError = UnknownHost(host)
         for address in await self._look_up(host, request.url.port):
@@ -71,7 +71,7 @@ class StockTransport(httpx.AsyncBaseTransport):
             return known
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError as exc:
+        except (OSError, UnicodeError) as exc:
             raise UnknownHost(host) from exc
         return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
