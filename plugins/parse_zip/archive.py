@@ -2,7 +2,8 @@
 
 The type is that of name and content. The text has each member's name before its text. Members without a suffix, and
 those that no parser handles, are skipped. At most `MOST_MEMBERS` members and `MOST_BYTES` unpacked bytes are read,
-so that a small archive can't grow without end. Source: org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
+those of archives inside the archive included, and `MOST_NESTED` archives inside each other: a small archive can't grow
+without end. Source: org.apache.nutch.parse.zip.{ZipParser,ZipTextExtractor}.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 
 MOST_MEMBERS = 1000
 MOST_BYTES = 64 << 20
+MOST_NESTED = 4
 _LENGTH = "Content-Length"
 
 
@@ -37,6 +39,9 @@ class ZipParser(Parser):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
         self._mime = MimeUtil(conf)
+        self._nested = 0
+        self._members_left = MOST_MEMBERS
+        self._bytes_left = MOST_BYTES
 
     @cached_property
     def _parsers(self) -> ParseUtil:
@@ -48,6 +53,17 @@ class ZipParser(Parser):
         if length.isdecimal() and int(length) != len(content.content):
             reason = f"Content truncated at {len(content.content)} bytes. Parser can't handle incomplete zip file."
             return _failed(content, FAILED_TRUNCATED, reason)
+        if self._nested >= MOST_NESTED:
+            return _failed(content, 0, f"Can't be handled as Zip document. More than {MOST_NESTED} inside each other")
+        if not self._nested:
+            self._members_left, self._bytes_left = MOST_MEMBERS, MOST_BYTES
+        self._nested += 1
+        try:
+            return self._read(content)
+        finally:
+            self._nested -= 1
+
+    def _read(self, content: Content) -> ParseResult:
         texts: list[str] = []
         links: list[Outlink] = []
         try:
@@ -61,15 +77,17 @@ class ZipParser(Parser):
 
     def _members(self, content: Content) -> Iterator[tuple[str, Parse]]:
         """Name and parse of each member that has one."""
-        left = MOST_BYTES
         with zipfile.ZipFile(io.BytesIO(content.content)) as archive:
-            for member in archive.infolist()[:MOST_MEMBERS]:
+            for member in archive.infolist():
+                self._members_left -= 1
+                if self._members_left < 0:
+                    return
                 if member.is_dir() or "." not in member.filename:
                     continue
                 with archive.open(member) as stream:
-                    data = stream.read(left + 1)
-                left -= len(data)
-                if left < 0:
+                    data = stream.read(max(0, self._bytes_left) + 1)
+                self._bytes_left -= len(data)
+                if self._bytes_left < 0:
                     log.warning("%s: more than %d bytes unpacked, the rest is left out", content.url, MOST_BYTES)
                     return
                 parse = self._parse(f"{content.url}/{member.filename}", data)

@@ -238,6 +238,27 @@ class TestArchives:
         found = parse(archive(a_txt="<html><a href=x>link</a>", b_zip="text"), self.CONF, "application/zip")
         assert found.text == "a.txt link b.zip text "
 
+    def test_archives_inside_each_other(self) -> None:
+        nested = archive(a_txt="innermost")
+        for _ in range(3):
+            nested = archive(a_zip=nested)
+        assert "innermost" in parse(nested, self.CONF, "application/zip").text
+        for _ in range(50):
+            nested = archive(a_zip=nested, b_txt="beside")
+        found = parse(nested, self.CONF, "application/zip")
+        assert found.text.count("beside") == 4
+        assert "innermost" not in found.text
+        assert "innermost" in parse(archive(a_txt="innermost"), self.CONF, "application/zip").text
+
+    def test_archives_inside_share_the_bounds(self) -> None:
+        inner = archive(**{f"m{number}_txt": "word" for number in range(40)})
+        outer = archive(**{f"n{number}_zip": inner for number in range(40)})
+        assert parse(outer, self.CONF, "application/zip").text.count("word") == 1000 - 1000 // 41 - 1
+        bomb = archive(a_txt="x" * (40 << 20))
+        found = parse(archive(a_zip=bomb, b_zip=bomb, c_txt="late"), self.CONF, "application/zip")
+        assert len(found.text) < 64 << 20
+        assert "late" not in found.text
+
     def test_truncated(self) -> None:
         page = content(archive(a_txt="x")[:-5], "application/zip", Content_Length="1000")
         assert parse_all(page, self.CONF)[URL].data.status.minor == FAILED_TRUNCATED
