@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import string
+import time
 
 import pytest
 from hypothesis import given
@@ -317,3 +318,40 @@ def test_any_operation_has_a_value_or_none(text: str) -> None:
     value = compile_expression(text).evaluate(VALUES)
     assert value is None or isinstance(value, bool | int | float | str | list)
     assert not (isinstance(value, float) and math.isinf(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "''.__class__",
+        "''['__class__']",
+        "depth.__class__.__mro__[1].__subclasses__()",
+        "''.getClass().forName('java.lang.Runtime')",
+        "''.class",
+        "list.append(1)",
+        "list.__len__()",
+        "__import__('os').system('true')",
+        "__builtins__",
+        "open('/etc/passwd')",
+        "new('java.lang.Object')",
+        "(function() { 1 })()",
+        "x = 1",
+        "''.format(depth)",
+        "'{0.__class__}'.format(depth)",
+        "''.encode()",
+        "eval('1')",
+    ],
+)
+def test_nothing_of_python_is_within_reach(text: str) -> None:
+    try:
+        value = compile_expression(text).evaluate(VALUES)
+    except ExpressionError:
+        return
+    assert value is None
+
+
+def test_a_pattern_in_an_expression_ends() -> None:
+    text = "'" + "a" * 40 + "b' =~ '(a+)+$'"
+    began = time.monotonic()
+    assert compile_expression(text).evaluate({}) is not True
+    assert time.monotonic() - began < 30
