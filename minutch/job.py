@@ -76,8 +76,9 @@ class JobContext:
         if self.out.isatty() and self.err.isatty():
             raw(self.out).write(CLEAR)
         raw(self.out).write(style)
-        self.out.write(" ".join(map(str, values)) + end)
+        self.out.write(" ".join(map(str, values)))
         raw(self.out).write(PLAIN if style else "")
+        self.out.write(end)
 
     def progress(self, name: str, total: Total = None, unit: str = "records") -> Progress:
         """A context manager that reports how far the job is; `total` in `unit`, None if unknown.
