@@ -82,6 +82,7 @@ class Crawl:
         with lock(self.directory):
             self.log_file = log.log_to(self.directory / LOG, self.context.err)
             self._begin()
+            rounds.clear_left_overs(self.directory)
             waiting = rounds.unfinished(self.directory, self.steps)
             number = 0
             while not self._is_over(number):
