@@ -2,9 +2,9 @@
 
 The filter is the kernel's own, so nothing gets past it: not Polars' threads, not SQLite, not child processes, not
 `ctypes`. A watched process stops at each such call until the listener lets it go on, gives it an error instead, or
-kills it. Calls that change files in ways that no `Call` describes (splice, sendfile, shared writable mappings) are seen,
-too, and end in `Unmodelled`; only SQLite's shared index, which it makes again after a crash, is let through. io_uring
-is seen as its set-up alone, attributes and times of files are not. Needs Linux 5.6 on x86-64 or ARM64: see `available`.
+kills it. Calls that change files in ways that no `Call` describes (splice, sendfile, shared writable mappings, all of
+io_uring) are seen, too, and end in `Unmodelled`; only SQLite's shared index, which it makes again after a crash, is let
+through. Attributes and times of files are not seen. Needs Linux 5.6 on x86-64 or ARM64: see `available`.
 """
 
 from __future__ import annotations

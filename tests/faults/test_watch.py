@@ -37,7 +37,8 @@ def work(words):
 
 cli.main = work
 ran = run([sys.argv[1]], Path(sys.argv[1]), **json.loads(sys.argv[2]))
-print(json.dumps([ran.code, [str(call) for call in ran.calls], [call.data.decode() for call in ran.calls if call.data]]))
+data = [call.data.decode() for call in ran.calls if call.data]
+print(json.dumps([ran.code, [str(call) for call in ran.calls], data]))
 """
 CALLS = [
     "open python",
