@@ -22,6 +22,8 @@ from minutch.crawl.options import CrawlOptions, parse_options
 from minutch.crawl.outcomes import Outcomes, outcomes_of
 from minutch.crawl.rounds import Round
 from minutch.crawl.screen import Screen, Totals
+from minutch.crawldb.applied import is_applied
+from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
@@ -130,9 +132,6 @@ class Crawl:
 
     def _has_updated(self, segment: str) -> bool:
         """Whether updatedb of a segment was done, and only its record is missing; twice would count its links twice."""
-        from minutch.crawldb.applied import is_applied  # with it comes Polars, which a fetch does without
-        from minutch.crawldb.schedule import fetch_schedule
-
         db = CrawlDb(self.directory / "crawldb")
         return is_applied(Segment(self.directory / "segments" / segment), db, fetch_schedule(self.context.conf))
 
