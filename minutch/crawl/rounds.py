@@ -13,11 +13,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minutch.errors import StoreError
+from minutch.errors import LockedError, StoreError
 from minutch.segment.store import segments_in
+from minutch.tables.database import Database
 from minutch.tables.install import NEW, sync_path
 from minutch.tables.workfolders import clear
 
@@ -87,7 +89,12 @@ def segments(crawl_dir: Path) -> list[str]:
 
 
 def clear_left_overs(crawl_dir: Path) -> None:
-    """Remove what jobs that were killed have left in the segments."""
+    """Remove what jobs that were killed have left in the segments and, unless it is in use, in a database."""
+    for name in ("crawldb", "linkdb"):
+        database = Database(crawl_dir / name)
+        if database.path.is_dir():
+            with suppress(LockedError), database.lock():
+                pass  # who takes the lock clears away
     folder = crawl_dir / "segments"
     for place in (folder, *(folder / name for name in segments(crawl_dir))):
         clear(place, NEW)
