@@ -54,7 +54,7 @@ NUTCH = {
 }
 """Nutch's src/bin/nutch, 1.22 and 1.23-SNAPSHOT: commands, and the classes below org.apache.nutch that they run."""
 
-OWN = {"init", "crawl", "unlock", "text", "warm", "completion"}
+OWN = {"init", "crawl", "fsck", "unlock", "text", "warm", "completion"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

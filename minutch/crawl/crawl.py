@@ -22,8 +22,12 @@ from minutch.crawl.options import CrawlOptions, parse_options
 from minutch.crawl.outcomes import Outcomes, outcomes_of
 from minutch.crawl.rounds import Round
 from minutch.crawl.screen import Screen, Totals
+from minutch.crawldb.applied import is_applied
+from minutch.crawldb.schedule import fetch_schedule
+from minutch.crawldb.store import CrawlDb
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
+from minutch.segment.store import Segment
 from minutch.tables.lock import lock
 
 USAGE = crawloptions.USAGE
@@ -82,6 +86,7 @@ class Crawl:
         with lock(self.directory):
             self.log_file = log.log_to(self.directory / LOG, self.context.err)
             self._begin()
+            rounds.clear_left_overs(self.directory)
             waiting = rounds.unfinished(self.directory, self.steps)
             number = 0
             while not self._is_over(number):
@@ -119,9 +124,16 @@ class Crawl:
             self._sitemap(["-sitemapUrls", self.options.sitemaps])
 
     def _go_on(self, current: Round, left: list[str]) -> None:
+        if left[0] == "updatedb" and self._has_updated(current.segment):
+            current.done.append(left.pop(0))
         place = self.screen.place
         self.screen.title(f"{place.capitalize()} goes on with segment {current.segment}: {', '.join(left)}")
         self._finish(current, left)
+
+    def _has_updated(self, segment: str) -> bool:
+        """Whether updatedb of a segment was done, and only its record is missing; twice would count its links twice."""
+        db = CrawlDb(self.directory / "crawldb")
+        return is_applied(Segment(self.directory / "segments" / segment), db, fetch_schedule(self.context.conf))
 
     def _new_round(self, number: int) -> bool:
         """Generate a segment and take it through all steps; False if nothing is due."""

@@ -13,10 +13,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from minutch.errors import LockedError, StoreError
+from minutch.segment.store import segments_in
+from minutch.tables.database import Database
+from minutch.tables.install import NEW, sync_path
+from minutch.tables.workfolders import clear
+
 RECORD = ".round"
+_NEW_RECORD = f"{RECORD}.new"
 GENERATED = "crawl_generate"
 UNFINISHED = "_fetch"
 """What the fetcher keeps in a segment until it is closed."""
@@ -33,26 +41,35 @@ class Round:
 
     @classmethod
     def load(cls, crawl_dir: Path) -> Round | None:
-        """The record of an interrupted round; None if there is none (or it can't be read)."""
+        """The record of an interrupted round; None if there is none. Raises StoreError if it can't be read."""
+        path = crawl_dir / RECORD
         try:
-            data = json.loads((crawl_dir / RECORD).read_text(encoding="utf-8"))
+            data = json.loads(path.read_text(encoding="utf-8"))
             return cls(str(data["segment"]), [str(step) for step in data["done"]])
-        except (OSError, ValueError, KeyError, TypeError):
+        except FileNotFoundError:
             return None
+        except (ValueError, KeyError, TypeError) as exc:
+            raise StoreError(
+                f"{path}: expected the record of a round, JSON with segment and done, found something else ({exc}): "
+                "run by hand what is missing of the newest segment (updatedb, invertlinks, dedup), then remove the file"
+            ) from exc
 
     def save(self, crawl_dir: Path) -> None:
-        """Write the record, whole or not at all."""
-        temporary = crawl_dir / f"{RECORD}.new"
+        """Write the record, whole or not at all; it is on disk when this returns."""
+        temporary = crawl_dir / _NEW_RECORD
         with temporary.open("w", encoding="utf-8") as stream:
             json.dump({"segment": self.segment, "done": self.done}, stream)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(crawl_dir / RECORD)
+        sync_path(crawl_dir)
 
     @staticmethod
     def forget(crawl_dir: Path) -> None:
         """The round is over."""
-        (crawl_dir / RECORD).unlink(missing_ok=True)
+        for name in (RECORD, _NEW_RECORD):
+            (crawl_dir / name).unlink(missing_ok=True)
+        sync_path(crawl_dir)
 
 
 def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None) -> list[str]:
@@ -66,9 +83,21 @@ def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None
 
 
 def segments(crawl_dir: Path) -> list[str]:
-    """The names of the segments, oldest first."""
+    """The names of the segments, oldest first; hidden folders are none."""
     folder = crawl_dir / "segments"
-    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    return [segment.name for segment in segments_in(folder)] if folder.is_dir() else []
+
+
+def clear_left_overs(crawl_dir: Path) -> None:
+    """Remove what jobs that were killed have left in the segments and, unless it is in use, in a database."""
+    for name in ("crawldb", "linkdb"):
+        database = Database(crawl_dir / name)
+        if database.path.is_dir():
+            with suppress(LockedError), database.lock():
+                pass  # who takes the lock clears away
+    folder = crawl_dir / "segments"
+    for place in (folder, *(folder / name for name in segments(crawl_dir))):
+        clear(place, NEW)
 
 
 def parts_of(segment: Path) -> set[str]:

@@ -80,7 +80,7 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
     conf = context.conf
     with (
         db.lock(),
-        Entries([db], conf, EntryFilter.from_conf(conf), packed=True) as entries,
+        Entries([db], conf, EntryFilter.from_conf(conf), spill=crawldb, packed=True) as entries,
         Shuffle(entries.parts, _KEYS, budget=memory_budget(conf), spill=crawldb) as found,
         context.progress("dedup") as progress,
     ):

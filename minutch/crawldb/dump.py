@@ -118,8 +118,8 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
     counters = Counters()
     counters.add(WRITTEN, 0)
     with (
-        Entries([db], context.conf, EntryFilter.neutral(context.conf)) as entries,
         output_folder(out) as folder,
+        Entries([db], context.conf, EntryFilter.neutral(context.conf), spill=folder) as entries,
         context.progress("readdb -dump", db.estimate) as progress,
     ):
         for part in range(entries.parts):

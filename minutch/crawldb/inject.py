@@ -117,7 +117,7 @@ def inject(
     counters = Counters()
     with (
         db.lock(),
-        Entries([db], conf, _InjectEntryFilter(conf, rules if filter_normalize_all else None)) as old,
+        Entries([db], conf, _InjectEntryFilter(conf, rules if filter_normalize_all else None), spill=crawldb) as old,
         Shuffle(number_of_parts(conf), CRAWLDB_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as seeds,
         context.progress("inject") as progress,
     ):

@@ -64,7 +64,7 @@ def mergedb(
     entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
     with (
         result.lock(),
-        Entries(sources, conf, entry_filter) as entries,
+        Entries(sources, conf, entry_filter, spill=output) as entries,
         context.progress("mergedb", lambda: sum(db.estimate() for db in sources)) as progress,
     ):
         counters = rewrite(result, conf, entries.streams, lambda frames: merge(frames, schedule), progress)

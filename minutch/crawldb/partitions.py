@@ -101,15 +101,23 @@ class EntryFilter:
 class Entries:
     """The entries of some CrawlDbs as sorted streams, one or more per partition; `packed` or not. A context manager.
 
+    What does not fit into memory goes to a folder in `spill`.
     `counters` has what `entry_filter` removed, once the streams have been read.
     """
 
     def __init__(
-        self, dbs: Sequence[CrawlDb], conf: Configuration, entry_filter: EntryFilter, *, packed: bool = False
+        self,
+        dbs: Sequence[CrawlDb],
+        conf: Configuration,
+        entry_filter: EntryFilter,
+        *,
+        spill: Path,
+        packed: bool = False,
     ) -> None:
         self.counters = Counters()
         self.parts = number_of_parts(conf)
         self._dbs = dbs
+        self._spill = spill
         self._conf = conf
         self._filter = entry_filter
         self._schema = PACKED_SCHEMA if packed else CRAWLDB_SCHEMA
@@ -120,8 +128,7 @@ class Entries:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             if self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
-                spill = self._dbs[0].path.parent
-                shuffle = Shuffle(self.parts, self._schema, budget=memory_budget(self._conf), spill=spill)
+                shuffle = Shuffle(self.parts, self._schema, budget=memory_budget(self._conf), spill=self._spill)
                 self._shuffle = stack.enter_context(shuffle)
                 for db in self._dbs:
                     for part in range(len(db.parts())):

@@ -108,7 +108,7 @@ def updatedb(
         raise StoreError(f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}")
     with (
         db.lock(force),
-        Entries([db], conf, entry_filter, packed=True) as old,
+        Entries([db], conf, entry_filter, spill=crawldb, packed=True) as old,
         Shuffle(number_of_parts(conf), PACKED_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as updates,
         context.progress("updatedb") as progress,
     ):

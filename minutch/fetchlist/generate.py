@@ -221,7 +221,7 @@ def _mark(db: CrawlDb, conf: Configuration, selected: pl.Series, time: int, cont
     schema = pl.Schema({"key": pl.Binary()})
     budget = memory_budget(conf) // 4
     with (
-        Entries([db], conf, EntryFilter(conf.with_values(_KEEP_ALL))) as old,
+        Entries([db], conf, EntryFilter(conf.with_values(_KEEP_ALL)), spill=db.path) as old,
         Shuffle(number_of_parts(conf), schema, budget=budget, spill=db.path) as marks,
         context.progress("generate: updating the CrawlDb") as progress,
     ):

@@ -24,11 +24,10 @@ from minutch.fetchlist.select import by_rank, ranks_of, url_hashes
 from minutch.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.rawmap import merge
-from minutch.segment.store import CRAWL_GENERATE, Segment, new_segment_name
+from minutch.segment.store import CRAWL_GENERATE, new_segment
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
-from minutch.tables.install import sync_path
 
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
@@ -71,15 +70,9 @@ class FetchListWriter:
         part_of = self._partitioner.parts_of(decode_keys(entries["key"]), self._parts).to_numpy().astype(np.uint32)
         order = by_rank(np.arange(len(entries)), ranks_of(part_of, url_hashes(entries["key"])), entries["key"])
         shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
-        segment = Segment(self._segments / new_segment_name(clock, self._segments))
-        try:
-            with segment.writing([CRAWL_GENERATE]) as directory:
-                for part, rows in enumerate(shares):
-                    _write_part(directory / CRAWL_GENERATE / part_name(part), entries[rows])
-        except BaseException:
-            segment.path.rmdir()
-            raise
-        sync_path(self._segments)
+        with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
+            for part, rows in enumerate(shares):
+                _write_part(segment.path / CRAWL_GENERATE / part_name(part), entries[rows])
         return segment.path
 
 

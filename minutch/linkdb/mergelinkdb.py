@@ -49,12 +49,12 @@ def mergelinkdb(
     """
     conf, db, dbs = context.conf, LinkDb(output), [LinkDb(source) for source in sources]
     log.info("LinkDb merge: starting")
-    if db.exists():
-        raise StoreError(f"output LinkDb {output} already exists")
     counters = Counters()
     chain = UrlChain(conf, normalize=normalize, filtering=filtering)
     layout = layout_for(conf, dbs)
     with db.lock(), context.progress("mergelinkdb") as progress:
+        if db.exists():
+            raise StoreError(f"output LinkDb {output} already exists")
         links = (table for source in dbs for table in stored_links(source, chain, counters, progress))
         build(db, links, layout, conf, counters, progress)
     log.info("LinkDb merge: finished")

@@ -94,17 +94,19 @@ def _compiled(regex: str) -> JavaRegex:
 
 def _write(db: LinkDb, out: Path, conf: Configuration, pattern: JavaRegex | None) -> Counters:
     counters, parts = Counters(), number_of_parts(conf)
-    with Shuffle(parts, INLINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=out.parent) as shuffle:
+    with (
+        output_folder(out) as folder,
+        Shuffle(parts, INLINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=folder) as shuffle,
+    ):
         for index in range(len(db.require_parts())):
             for table in db.scan_part(index):
                 shuffle.add(table if pattern is None else table.filter(_matches(table["key"], pattern)))
-        with output_folder(out) as folder:
-            for part in range(parts):
-                with text_part(folder, part) as file:
-                    for table in shuffle.sorted(part):
-                        file.write("".join(lines(table, db.layout)).encode())
-                        counters.add(PAGES, table["key"].n_unique())
-                        counters.add(WRITTEN, len(table) - table["from_url"].null_count())
+        for part in range(parts):
+            with text_part(folder, part) as file:
+                for table in shuffle.sorted(part):
+                    file.write("".join(lines(table, db.layout)).encode())
+                    counters.add(PAGES, table["key"].n_unique())
+                    counters.add(WRITTEN, len(table) - table["from_url"].null_count())
     return counters
 
 

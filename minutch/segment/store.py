@@ -16,9 +16,8 @@ Source: org.apache.nutch.fetcher.FetcherOutputFormat, parse.ParseOutputFormat, c
 
 from __future__ import annotations
 
+import errno
 import logging
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +36,8 @@ from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, Seque
 from minutch.formats.sequenceheader import COMPRESSIONS
 from minutch.formats.writables import UTF8, Writable
 from minutch.tables.database import part_name, part_paths
-from minutch.tables.install import sync_path, sync_tree
+from minutch.tables.install import NEW, make_directory, sync_path, sync_tree
+from minutch.tables.workfolders import clear, work_folder
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,6 @@ PARSE_TEXT = "parse_text"
 NAME_LENGTH = 14
 COMPRESS_TYPE_PROPERTY = "mapreduce.output.fileoutputformat.compress.type"
 
-_NEW = ".new-"
 _CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
 
 
@@ -188,18 +187,16 @@ class Segment:
         without it is not yet fetched (or parsed), and what a broken attempt left of the others is replaced. Raises
         StoreError if the last one is there already, unless `replace`. An error in the block leaves nothing.
         """
+        clear(self.path, NEW)
         self._check_free(folders, replace)
-        self._clear_left_overs()
-        fresh = self.path / f"{_NEW}{os.getpid()}"
-        try:
+        with work_folder(self.path, NEW) as fresh:
             for folder in folders:
-                (fresh / folder).mkdir(parents=True)
+                (fresh / folder).mkdir()
             yield fresh
             sync_tree(fresh)
             self._check_free(folders, replace)
             self._move_in(fresh, folders)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+        sync_path(self.path)
 
     def _check_free(self, folders: Sequence[str], replace: bool) -> None:
         if self.has(folders[-1]) and not replace:
@@ -212,26 +209,11 @@ class Segment:
         for folder in (folders[-1], *folders[:-1]):
             if self.has(folder):
                 (self.path / folder).rename(replaced / folder)
-        for folder in folders:
+        for folder in folders[:-1]:
             (fresh / folder).rename(self.path / folder)
         sync_path(self.path)
-
-    def _clear_left_overs(self) -> None:
-        """Remove what writers that were killed left behind."""
-        for path in self.path.glob(f"{_NEW}*"):
-            pid = path.name.removeprefix(_NEW)
-            if not pid.isdigit() or int(pid) == os.getpid() or not _is_running(int(pid)):
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
+        (fresh / folders[-1]).rename(self.path / folders[-1])
+        sync_path(self.path)
 
 
 @contextmanager
@@ -272,21 +254,35 @@ def segment_name(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000).strftime("%Y%m%d%H%M%S")
 
 
-def new_segment_name(clock: Clock, parent: Path) -> str:
-    """Claim a name for a new segment by making its directory in `parent`; no two callers get the same.
+@contextmanager
+def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
+    """A new segment in `parent`, whose first `folder` is to be filled; it gets its place and name when the block ends.
 
-    Within a second that is taken, or behind it, the name is that of the next free second (Nutch waits for it).
+    It appears whole or not at all, and no two get the same name: within a second that is taken, or behind it, the name
+    is that of the next free second (Nutch waits for it).
     """
-    parent.mkdir(parents=True, exist_ok=True)
+    make_directory(parent)
+    with work_folder(parent, NEW) as directory:
+        (directory / folder).mkdir()
+        segment = Segment(directory)
+        yield segment
+        sync_tree(directory)
+        segment.path = _place(directory, parent, clock)
+        sync_path(parent)
+
+
+def _place(directory: Path, parent: Path, clock: Clock) -> Path:
+    """Rename a complete segment to the first free name."""
     time = datetime.fromtimestamp(clock.now() / 1000)
     while True:
-        name = time.strftime("%Y%m%d%H%M%S")
-        try:
-            (parent / name).mkdir()
-        except FileExistsError:
-            time += timedelta(seconds=1)
-        else:
-            return name
+        path = parent / time.strftime("%Y%m%d%H%M%S")
+        if not path.exists():
+            try:
+                return directory.rename(path)
+            except OSError as exc:
+                if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:  # another's, made meanwhile
+                    raise
+        time += timedelta(seconds=1)
 
 
 def segments_in(directory: Path) -> list[Segment]:

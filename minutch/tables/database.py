@@ -13,7 +13,7 @@ import logging
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from minutch.errors import StoreError
@@ -106,9 +106,16 @@ class Database:
                 return value
         return None
 
-    def lock(self, force: bool = False) -> AbstractContextManager[Path]:
-        """Hold the database's lock. Raises LockedError; `force` goes past any other's lock."""
-        return lock(self.path, force)
+    @contextmanager
+    def lock(self, force: bool = False) -> Iterator[Path]:
+        """Hold the database's lock, with all cleared away that a killed job left behind.
+
+        Raises LockedError; `force` goes past any other's lock.
+        """
+        install.make_directory(self.path)
+        with lock(self.path, force) as path:
+            install.recover(self.path)
+            yield path
 
     @contextmanager
     def replacement(self, *, keep_old: bool) -> Iterator[Path]:
@@ -116,11 +123,10 @@ class Database:
 
         The caller holds the lock. `keep_old` keeps the database that is replaced as `old` (else that goes too).
         """
-        install.recover(self.path)
         new = install.new_directory(self.path)
         try:
             yield new
+            install.install(self.path, new, keep_old=keep_old)
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise
-        install.install(self.path, new, keep_old=keep_old)

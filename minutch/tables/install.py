@@ -2,7 +2,8 @@
 
     <db>/current            the database
     <db>/old                the one before, where a backup is kept
-    <db>/.new-<pid>         being written; never read, deleted when its writer is gone
+    <db>/.new-…             being written; never read (`workfolders` has the names)
+    <db>/.spill-…           what a job keeps on disk for want of memory
     <db>/.next              complete, not yet in place
     <db>/.previous          taken out of its place, about to become `old` or to be deleted
 
@@ -18,12 +19,14 @@ import shutil
 from pathlib import Path
 
 from minutch.errors import StoreError
+from minutch.tables import workfolders
 
 CURRENT = "current"
 OLD = "old"
 NEXT = ".next"
 PREVIOUS = ".previous"
-NEW_PREFIX = ".new-"
+NEW = ".new-"
+SPILL = ".spill-"
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -31,16 +34,12 @@ _RENAME_EXCHANGE = 2
 
 def new_directory(database: Path) -> Path:
     """An empty directory beside `current` for a new database to be written into."""
-    path = database / f"{NEW_PREFIX}{os.getpid()}"
-    if path.exists():
-        shutil.rmtree(path)
-    path.mkdir(parents=True)
-    return path
+    return workfolders.make_folder(database, NEW)
 
 
 def install(database: Path, new: Path, *, keep_old: bool) -> None:
     """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or goes away."""
-    recover(database)
+    _put_in_order(database)
     sync_tree(new)
     next_, current, previous = database / NEXT, database / CURRENT, database / PREVIOUS
     new.rename(next_)
@@ -56,15 +55,22 @@ def install(database: Path, new: Path, *, keep_old: bool) -> None:
 
 
 def recover(database: Path) -> None:
-    """Finish or clear away what an interrupted `install` left behind; only the holder of the lock may call it."""
+    """Finish or clear away what killed jobs left behind; only the holder of the lock may call it."""
+    _put_in_order(database)
+    for prefix in (NEW, SPILL):
+        workfolders.clear(database, prefix)
+
+
+def _put_in_order(database: Path) -> None:
+    """Finish or undo an `install` that was interrupted."""
     current, next_, previous = database / CURRENT, database / NEXT, database / PREVIOUS
     if not current.exists():
         for candidate in (next_, previous):
             if candidate.exists():
                 candidate.rename(current)
                 break
-    for leftover in (next_, previous, *database.glob(f"{NEW_PREFIX}*")):
-        if leftover.exists() and not leftover.name.endswith(f"-{os.getpid()}"):
+    for leftover in (next_, previous):
+        if leftover.exists():
             shutil.rmtree(leftover)
 
 
@@ -86,6 +92,14 @@ def _exchange(first: Path, second: Path) -> bool:
     except (AttributeError, OSError):
         return False
     return bool(rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and what is missing above it; on disk when this returns."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for place in reversed(missing):
+        sync_path(place.parent)
 
 
 def sync_path(path: Path) -> None:

@@ -106,6 +106,7 @@ def _acquire(path: Path, force: bool) -> int:
     """The descriptor of the lock file, locked and with our name in it."""
     if path.is_dir():
         raise StoreError(f"lock file {path} already exists and is a directory")
+    _clear_candidates(path)
     candidate = path.with_name(f"{LOCK_NAME}.{os.getpid()}-{threading.get_ident()}")
     descriptor = os.open(candidate, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
@@ -125,6 +126,15 @@ def _acquire(path: Path, force: bool) -> int:
         raise
     finally:
         candidate.unlink(missing_ok=True)
+
+
+def _clear_candidates(path: Path) -> None:
+    """Remove what processes left that were killed while they asked for the lock."""
+    here = Owner.current().host
+    for candidate in path.parent.glob(f"{LOCK_NAME}.*"):
+        pid = candidate.name.removeprefix(f"{LOCK_NAME}.").partition("-")[0]
+        if pid.isdigit() and Owner(int(pid), here, 0).is_gone():
+            candidate.unlink(missing_ok=True)
 
 
 def _take_over(path: Path, force: bool) -> int | None:
@@ -171,6 +181,7 @@ def _write_owner(descriptor: int) -> None:
     text = f"{owner.pid} {owner.host} {owner.started}\n".encode()
     os.pwrite(descriptor, text, 0)
     os.ftruncate(descriptor, len(text))
+    os.fsync(descriptor)  # an empty file, which a power cut may leave, is nobody's
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

@@ -12,7 +12,6 @@ Source: org.apache.hadoop.mapreduce.lib.partition.HashPartitioner, org.apache.ha
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
@@ -24,8 +23,10 @@ import polars as pl
 
 from minutch.kernels import hash as hashes
 from minutch.kernels.arrow import from_series
+from minutch.tables.install import SPILL
 from minutch.tables.merge import Rows, aligned, key_order, sort_by_key, sorted_rows
 from minutch.tables.ranges import Ranges
+from minutch.tables.workfolders import make_folder
 
 RUN_ROWS = 100_000
 """Rows of a run that are read at a time."""
@@ -135,8 +136,7 @@ class Shuffle:
 
     def _write_runs(self) -> None:
         if self._directory is None:
-            self._spill.mkdir(parents=True, exist_ok=True)
-            self._directory = Path(tempfile.mkdtemp(prefix=".spill-", dir=self._spill))
+            self._directory = make_folder(self._spill, SPILL)
         for part in range(self.parts):
             run = self._take(part)
             if len(run):

@@ -9,8 +9,6 @@ Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat.checkOutputSpecs
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +16,8 @@ from pathlib import Path
 from minutch.errors import StoreError
 from minutch.formats.checksum import ChecksumWriter
 from minutch.tables.database import part_name
-from minutch.tables.install import sync_tree
+from minutch.tables.install import make_directory, sync_path, sync_tree
+from minutch.tables.workfolders import work_folder
 
 
 def require_absent(out: Path) -> None:
@@ -34,17 +33,13 @@ def output_folder(out: Path) -> Iterator[Path]:
     Raises StoreError where `out` exists.
     """
     require_absent(out)
-    folder = out.parent / f".{out.name}-{os.getpid()}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    try:
+    make_directory(out.parent)
+    with work_folder(out.parent, f".{out.name}-") as folder:
         yield folder
         sync_tree(folder)
         require_absent(out)
         folder.rename(out)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        sync_path(out.parent)
 
 
 def text_part(folder: Path, index: int) -> ChecksumWriter:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch.crawl.rounds import Round, segments, steps_left, unfinished
+from minutch.crawl.rounds import Round, clear_left_overs, segments, steps_left, unfinished
+from minutch.errors import StoreError
 
 STEPS = ["fetch", "parse", "updatedb", "invertlinks", "dedup"]
 FETCHED = {"crawl_generate", "crawl_fetch", "content"}
@@ -76,6 +77,25 @@ def test_the_record_round_trips(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"segment": "1"}', '{"segment": "1", "done": 3}', "\xff"])
-def test_a_damaged_record_is_none(tmp_path: Path, text: str) -> None:
+def test_a_damaged_record_stops_the_crawl(tmp_path: Path, text: str) -> None:
+    """Without it, nobody would know that a round has stopped before updatedb."""
     (tmp_path / ".round").write_text(text, encoding="latin-1")
-    assert Round.load(tmp_path) is None
+    with pytest.raises(StoreError, match=r"\.round: expected the record of a round"):
+        Round.load(tmp_path)
+
+
+def test_what_killed_jobs_left_goes(tmp_path: Path) -> None:
+    gone = f".new-{2**22 + 1}"
+    make(tmp_path, "1", {"crawl_generate", gone})
+    for folder in ("crawldb/current", "crawldb/.previous", f"linkdb/.spill-{2**22 + 1}", "linkdb/current", "x/.next"):
+        (tmp_path / folder).mkdir(parents=True)
+    clear_left_overs(tmp_path)
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*")} == {
+        "segments/1", "crawldb/current", "linkdb/current", "x/.next",
+    }  # fmt: skip
+    assert [path.name for path in (tmp_path / "segments/1").iterdir()] == ["crawl_generate"]
+
+
+def test_hidden_folders_are_no_segments(tmp_path: Path) -> None:
+    make(tmp_path, ".new-1", {"crawl_generate"})
+    assert segments(tmp_path) == [] and unfinished(tmp_path, STEPS) == []

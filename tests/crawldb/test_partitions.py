@@ -41,7 +41,7 @@ def test_equal_keys_keep_the_order_of_the_input(tmp_path: Path) -> None:
         for number, (name, parts) in enumerate((("b", 2), ("a", 1), ("c", 3)))
     ]
     conf = context({"mapreduce.job.reduces": "2", "minutch.engine.memory": "100"}).conf
-    with Entries(dbs, conf, EntryFilter.neutral(conf)) as entries:
+    with Entries(dbs, conf, EntryFilter.neutral(conf), spill=tmp_path) as entries:
         streams = [stream for part in range(2) for stream in entries.streams(part)]
         scores = [frame["score"].to_list() for stream in streams for frame in stream]
     assert [score for table in scores for score in table] == [0, 1, 2] * 9
@@ -54,6 +54,6 @@ def test_nothing_stays_on_disk_after_damage(tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes()[:-2])
     conf = context({"mapreduce.job.reduces": "2", "minutch.engine.memory": "100"}).conf
     dbs = [CrawlDb(tmp_path / name) for name in ("good", "damaged")]
-    with pytest.raises(FormatError), Entries(dbs, conf, EntryFilter.neutral(conf)):
+    with pytest.raises(FormatError), Entries(dbs, conf, EntryFilter.neutral(conf), spill=tmp_path):
         pytest.fail("not reached")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["damaged", "good"]

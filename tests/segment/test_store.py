@@ -37,7 +37,7 @@ from minutch.segment.store import (
     PARSED,
     Segment,
     compression_of,
-    new_segment_name,
+    new_segment,
     part_writer,
     segment_name,
     segments_in,
@@ -111,7 +111,7 @@ def test_a_name_has_fourteen_digits() -> None:
 
 def test_no_two_segments_of_one_second_have_one_name(tmp_path: Path) -> None:
     clock = FakeClock(1_700_000_000_000)
-    names = [new_segment_name(clock, tmp_path / "segments") for _ in range(5)]
+    names = [_made(clock, tmp_path / "segments") for _ in range(5)]
     assert names == [segment_name(1_700_000_000_000 + 1000 * i) for i in range(5)]
     assert [segment.name for segment in segments_in(tmp_path / "segments")] == names
 
@@ -119,8 +119,23 @@ def test_no_two_segments_of_one_second_have_one_name(tmp_path: Path) -> None:
 def test_no_two_segments_made_at_once_have_one_name(tmp_path: Path) -> None:
     clock = FakeClock(1_700_000_000_000)
     with ThreadPoolExecutor(8) as pool:
-        names = list(pool.map(lambda _: new_segment_name(clock, tmp_path), range(40)))
+        names = list(pool.map(lambda _: _made(clock, tmp_path), range(40)))
     assert len(set(names)) == 40
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def _made(clock: FakeClock, parent: Path) -> str:
+    with new_segment(parent, clock, CRAWL_GENERATE) as segment:
+        (segment.path / CRAWL_GENERATE / "part-r-00000").write_bytes(b"a list")
+        inside = segment.path
+    assert not inside.exists()
+    return segment.name
+
+
+def test_a_segment_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), new_segment(tmp_path, FakeClock(), CRAWL_GENERATE):
+        _ = 1 / 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_listing_of_segments(tmp_path: Path) -> None:

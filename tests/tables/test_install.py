@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,9 @@ import pytest
 
 from minutch.tables import install
 from minutch.tables.database import Database
+
+DEAD = f".new-{2**22 + 1}"
+"""The work folder of a process that can't be there."""
 
 
 class Killed(BaseException):
@@ -100,7 +102,7 @@ def test_a_kill_at_any_step_leaves_one_of_the_two_whole(tmp_path: Path, keep_old
     def prepare(database: Path) -> Path:
         make(database, "current", "before")
         make(database, "old", "long before")
-        return make(database, f".new-{os.getpid()}", "after")
+        return make(database, DEAD, "after")
 
     trial = tmp_path / "trial"
     steps = steps_until_done(lambda: install.install(trial, prepare(trial), keep_old=keep_old), CALLS)
@@ -118,8 +120,7 @@ def test_a_kill_at_any_step_leaves_one_of_the_two_whole(tmp_path: Path, keep_old
         seen.add(state)
         install.recover(database)
         assert content(database / "current") == state
-        shutil.rmtree(install.new_directory(database))
-        new = make(database, f".new-{os.getpid()}", "later")
+        new = make(database, ".new-later", "later")
         install.install(database, new, keep_old=keep_old)
         assert content(database / "current") == "later"
         names = {path.name for path in database.iterdir()}
@@ -131,7 +132,8 @@ def test_a_kill_at_any_step_leaves_one_of_the_two_whole(tmp_path: Path, keep_old
 
 def test_a_kill_while_writing_leaves_the_old_database_and_no_litter(tmp_path: Path) -> None:
     make(tmp_path, "current", "before")
-    make(tmp_path, ".new-999999", "half of aft")
+    make(tmp_path, DEAD, "half of aft")
+    make(tmp_path, f".spill-{2**22 + 1}", "what did not fit into memory")
     install.recover(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["current"]
     assert content(tmp_path / "current") == "before"

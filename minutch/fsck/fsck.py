@@ -1,0 +1,130 @@
+"""fsck: whether the folders of a crawl are whole and agree with each other; what is wrong where.
+
+Looks at every record of the databases and segments: checksums, order and partition of keys, repeated keys, indexes;
+then at the segments against each other and the CrawlDb, at half-done rounds, locks and leftovers. With -repair it mends
+what can be mended without losing a record; with -drop also what can't, and says what was dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from minutch.arguments import Flag, fail, parse
+from minutch.crawldb.store import CrawlDb
+from minutch.errors import FormatError, StoreError
+from minutch.fsck import agreement, leftovers
+from minutch.fsck.parts import check_folder, check_linkdb
+from minutch.fsck.problems import Problem, Remedy
+from minutch.fsck.repair import MEND, rewrite
+from minutch.job import Counters, JobContext
+from minutch.linkdb.store import LinkDb
+from minutch.segment.store import LAYOUTS, Segment, segments_in
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """fsck <crawl_dir> [-repair] [-drop]
+  <crawl_dir>  the folder of crawldb, linkdb and segments, as `minutch crawl` makes it
+  -repair      mend what can be mended without losing a record
+  -drop        with -repair: also drop records that can't be read and older entries of one URL, and say which"""
+FLAGS: Final = (Flag("-repair"), Flag("-drop"))
+
+CRAWLDB, LINKDB, SEGMENTS = "crawldb", "linkdb", "segments"
+PROBLEMS, REPAIRED, LEFT = "problems", "repaired", "left"
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0 where nothing is wrong, or nothing any more; 1 where something is."""
+    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    if given["-drop"] and not given["-repair"]:
+        fail("-drop is for -repair", USAGE)
+    crawl = Path(given.positional[0])
+    found = list(problems(crawl))
+    for problem in found:
+        context.print(problem)
+    left = _repair(found, context, dropping=given["-drop"]) if given["-repair"] else found
+    if given["-repair"] and len(left) < len(found):
+        left = list(problems(crawl))  # what shows only now
+    counters = Counters({PROBLEMS: len(found), REPAIRED: max(0, len(found) - len(left)), LEFT: len(left)})
+    context.report("fsck", counters)
+    return 1 if left else 0
+
+
+def problems(crawl: Path) -> Iterator[Problem]:
+    """All that is wrong in a crawl's folder. Raises StoreError where there is none."""
+    folders = [crawl / name for name in (CRAWLDB, LINKDB, SEGMENTS)]
+    if not any(folder.is_dir() for folder in folders):
+        raise StoreError(f"{crawl} is no crawl: there is no {CRAWLDB}, {LINKDB} or {SEGMENTS} in it")
+    yield from leftovers.locks(crawl)
+    yield from leftovers.in_crawl(crawl)
+    crawldb, linkdb = CrawlDb(crawl / CRAWLDB), LinkDb(crawl / LINKDB)
+    whole = True
+    for problem in _databases(crawldb, linkdb):
+        whole = whole and not problem.path.is_relative_to(crawldb.path)
+        yield problem
+    if (crawl / SEGMENTS).is_dir():
+        yield from leftovers.in_segments(crawl / SEGMENTS)
+        for segment in segments_in(crawl / SEGMENTS):
+            yield from _segment(segment, crawldb if whole else None)
+
+
+def _databases(crawldb: CrawlDb, linkdb: LinkDb) -> Iterator[Problem]:
+    for database in (crawldb, linkdb):
+        if database.path.is_dir():
+            yield from leftovers.locks(database.path)
+            yield from leftovers.in_database(database.path)
+            yield from leftovers.checksums(database.path)
+    if crawldb.exists():
+        yield from check_folder(crawldb.current, map_files=True, distinct=True)
+    if linkdb.exists():
+        yield from check_linkdb(linkdb)
+
+
+def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
+    """A segment by itself, and against the CrawlDb if that is whole."""
+    if not any(segment.path.iterdir()):
+        return
+    yield from leftovers.locks(segment.path / "_fetch")
+    yield from leftovers.in_segment(segment)
+    yield from leftovers.checksums(segment.path)
+    whole = True
+    for name, layout in LAYOUTS.items():
+        if segment.has(name):
+            for problem in check_folder(segment.path / name, map_files=layout.map_file, distinct=False):
+                whole = False
+                yield problem
+    if not whole:
+        return
+    yield from agreement.within(segment)
+    if crawldb is not None:
+        yield from agreement.with_crawldb(segment, crawldb)
+
+
+def _repair(found: list[Problem], context: JobContext, *, dropping: bool) -> list[Problem]:
+    """Mend what can be mended; returns what is left."""
+    left, folders = [], dict[Path, bool]()
+    for problem in found:
+        if problem.remedy in MEND:
+            MEND[problem.remedy](problem)
+            context.print(f"repaired: {problem.path}: {problem.remedy.value}")
+        elif problem.folder is not None and (problem.remedy is Remedy.REWRITE or dropping):
+            folders[problem.folder] = folders.get(problem.folder, False) or problem.remedy.loses_records
+        else:
+            left.append(problem)
+    for folder, loses in folders.items():
+        left += _rewritten(folder, loses, [problem for problem in found if problem.folder == folder], context)
+    return left
+
+
+def _rewritten(folder: Path, loses: bool, wrong: list[Problem], context: JobContext) -> list[Problem]:
+    try:
+        dropped = rewrite(folder, dropping=loses)
+    except FormatError as exc:
+        log.warning("%s stays as it is: %s", folder, exc)
+        return wrong
+    context.print(f"repaired: {folder}: {(Remedy.DROP if loses else Remedy.REWRITE).value}")
+    for line in dropped.lines:
+        context.print(f"dropped: {line}")
+    return []

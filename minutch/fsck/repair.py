@@ -1,0 +1,152 @@
+"""Mends what is wrong with a crawl without losing a record, or losing those that can't be read if that is wished.
+
+Records are taken as they are stored, one by one, and sorted on disk: a repair is rare, and of any kind of record.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from minutch.errors import FormatError
+from minutch.formats.checksum import ChecksumWriter, crc_path
+from minutch.formats.javahash import partition
+from minutch.formats.javaio import DataInput
+from minutch.formats.keyorder import TEXT
+from minutch.formats.mapfile import MapFileWriter, rebuild_index
+from minutch.formats.recordsort import Record, sort_records
+from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.fsck.problems import Problem, Remedy
+from minutch.segment.store import LAYOUTS, Segment
+from minutch.tables.database import Database, part_name, part_paths
+from minutch.tables.install import CURRENT, sync_path
+from minutch.tables.spans import data_file
+
+
+@dataclass
+class Dropped:
+    """What a repair could not keep, for people."""
+
+    lines: list[str] = field(default_factory=list)
+
+
+def remove(problem: Problem) -> None:
+    """Remove a leftover."""
+    if problem.path.is_dir():
+        shutil.rmtree(problem.path)
+    else:
+        problem.path.unlink(missing_ok=True)
+
+
+def make_index(problem: Problem) -> None:
+    """Make the index of a MapFile from its data."""
+    rebuild_index(problem.path.parent)
+    sync_path(problem.path.parent)
+
+
+def write_checksums(problem: Problem) -> None:
+    """Write a file again, as it is, with its checksums."""
+    fresh = problem.path.with_name(f"{problem.path.name}.new")
+    with problem.path.open("rb") as source, ChecksumWriter(fresh) as target:
+        while piece := source.read(1 << 20):
+            target.write(piece)
+    for path in (fresh, crc_path(fresh)):
+        sync_path(path)
+    crc_path(fresh).replace(crc_path(problem.path))
+    fresh.replace(problem.path)
+    sync_path(problem.path.parent)
+
+
+def rewrite(folder: Path, *, dropping: bool) -> Dropped:
+    """Sort and partition the records of all parts in `folder` again; with `dropping`, those that can be read.
+
+    The new parts take the place of the old ones at once. Keys that come twice are kept, unless `dropping`: then the
+    last one stays. Raises FormatError for records that can't be read, LockedError.
+    """
+    dropped = Dropped()
+    if folder.name == CURRENT:
+        database = Database(folder.parent)
+        with database.lock(), database.replacement(keep_old=True) as fresh:
+            _write_again(folder, fresh, dropping, dropped)
+    else:
+        with Segment(folder.parent).writing([folder.name], replace=True) as fresh:
+            _write_again(folder, fresh / folder.name, dropping, dropped)
+    return dropped
+
+
+def _write_again(folder: Path, fresh: Path, dropping: bool, dropped: Dropped) -> None:
+    paths = part_paths(folder)
+    is_database = folder.name == CURRENT
+    if not (is_database or LAYOUTS[folder.name].map_file):
+        for path in paths:
+            with _like(path, fresh / path.name, SequenceFileWriter) as writer:
+                for key, value in _records(path, dropping, dropped):
+                    writer.append_raw(key, value)
+        return
+    for number in range(len(paths)):
+        with _like(paths[0], fresh / part_name(number), MapFileWriter) as writer:
+            for key, value in _sorted(paths, number, is_database and dropping, dropping, dropped):
+                writer.append_raw(key, value)
+
+
+def _like(
+    old: Path, new: Path, kind: Callable[..., MapFileWriter | SequenceFileWriter]
+) -> MapFileWriter | SequenceFileWriter:
+    with SequenceFileReader(data_file(old), verify=False) as reader:
+        options = {"compression": reader.compression} | ({"codec": reader.codec} if reader.codec else {})
+        return kind(new, TEXT, reader.value_class, **options)
+
+
+def _sorted(paths: Sequence[Path], number: int, distinct: bool, dropping: bool, dropped: Dropped) -> Iterator[Record]:
+    """The records of part `number` in order; with `distinct`, the last one of each key."""
+
+    def mine() -> Iterator[Record]:
+        for path in paths:
+            notes = dropped if number == 0 else Dropped()  # each part reads all files
+            for key, value in _records(path, dropping, notes):
+                if partition(_url(key), len(paths)) == number:
+                    yield key, value
+
+    waiting: Record | None = None
+    for record in sort_records(mine(), key=_url, directory=paths[0].parent.parent):
+        if waiting is not None and not (distinct and waiting[0] == record[0]):
+            yield waiting
+        elif waiting is not None:
+            dropped.lines.append(f"an older entry of {_url(record[0]).decode('utf-8', 'replace')}")
+        waiting = record
+    if waiting is not None:
+        yield waiting
+
+
+def _url(key: bytes) -> bytes:
+    return DataInput(key).read_text_bytes()
+
+
+def _records(path: Path, dropping: bool, dropped: Dropped) -> Iterator[Record]:
+    """The records of a part; with `dropping`, whatever the checksums say, and after damage those behind a marker."""
+    data = data_file(path)
+    with SequenceFileReader(data, verify=not dropping) as reader:
+        value_type = reader.value_type
+        while True:
+            try:
+                for key, value in reader:
+                    value_type.from_bytes(value)
+                    _url(key)
+                    yield key, value
+                return
+            except FormatError as exc:
+                if not dropping:
+                    raise
+                at = reader.position
+                reader.sync_to(max(at, exc.offset or 0) + 1)
+                dropped.lines.append(f"{data}: bytes {at} to {reader.position}: {exc.what}")
+
+
+MEND: dict[Remedy, Callable[[Problem], None]] = {
+    Remedy.REMOVE: remove,
+    Remedy.INDEX: make_index,
+    Remedy.CHECKSUMS: write_checksums,
+}
+"""Repairs of one file; `rewrite` takes a whole folder."""

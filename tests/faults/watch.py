@@ -1,0 +1,177 @@
+"""Runs one job in a process of its own with every change of its files under control.
+
+    run(words, root)                       undisturbed: exit code, what it said, every `Call` in order
+    run(words, root, at=17, fault=KILL)    killed (all of its processes, SIGKILL) instead of making call 17
+    run(words, root, at=17, fault=errno.ENOSPC)      call 17 gives an error; with `lasting`, so do all that follow
+    run(words, root, at=17, fault=SHORT)   call 17 writes only half
+    run(words, root, at=17, fault=-signal.SIGTERM)   a signal comes with call 17
+
+The process is forked from this one, which therefore must not have threads: nothing here calls Polars or a kernel. A
+job sees a clock that stands still (`NOW`), so that every run of it has the same result.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Final
+
+from tests.faults.syscalls import Call, Stopped, listen, next_stop, receive_descriptor, send_descriptor
+
+NOW: Final = 1_800_000_000_000
+KILL: Final = "kill"
+SHORT: Final = "short"
+Fault = str | int
+
+_WRITES: Final = frozenset({"open", "write", "truncate", "mkdir", "rename", "exchange", "link"})
+LIMIT: Final = 120.0
+"""Seconds after which a job hangs."""
+
+
+class Hung(Exception):
+    """A job that did not end."""
+
+
+@dataclass
+class Ran:
+    """How a job went."""
+
+    code: int = 0
+    text: str = ""
+    calls: list[Call] = field(default_factory=list)
+    hit: Call | None = None
+
+
+def run(
+    words: Sequence[str],
+    root: Path,
+    *,
+    at: int | None = None,
+    fault: Fault = KILL,
+    lasting: bool = False,
+    reads: bool = False,
+    now: int = NOW,
+) -> Ran:
+    """Run a command line; calls are counted from 0, with `reads` also opens for reading."""
+    ours, theirs = socket.socketpair()
+    with TemporaryFile() as said:
+        child = os.fork()
+        if child == 0:
+            ours.close()
+            _work(words, theirs, said, now)
+        theirs.close()
+        listener = receive_descriptor(ours)
+        ours.close()
+        result = Ran()
+        try:
+            _Watch(child, root, at, fault, lasting, reads, result).until_it_ends(listener)
+        finally:
+            os.close(listener)
+            _end(child)
+        result.code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said.seek(0)
+        result.text = said.read().decode("utf-8", "replace")
+        return result
+
+
+def _end(child: int) -> None:
+    """End what is left of the job: its process group."""
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+
+
+def _work(words: Sequence[str], channel: socket.socket, said: IO[bytes], now: int) -> None:
+    """The job's process; does not return."""
+    code = 254
+    try:
+        os.setpgid(0, 0)
+        if hasattr(os, "sched_setaffinity"):  # one thread makes the calls, always in the same order
+            cores = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(0, {cores[os.getppid() % len(cores)]})
+        for stream in (1, 2):
+            os.dup2(said.fileno(), stream)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        from minutch import cli, clock
+
+        clock.SystemClock.now = lambda self: now  # type: ignore[method-assign]
+        listener = listen()
+        send_descriptor(channel, listener)
+        os.close(listener)
+        channel.close()
+        code = cli.main(words)
+    except SystemExit as exc:
+        code = exc.code if isinstance(exc.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code & 0xFF)
+
+
+@dataclass
+class _Watch:
+    child: int
+    root: Path
+    at: int | None
+    fault: Fault
+    lasting: bool
+    reads: bool
+    result: Ran
+
+    def until_it_ends(self, listener: int) -> None:
+        poll = select.poll()
+        poll.register(listener, select.POLLIN)
+        while True:
+            events = poll.poll(LIMIT * 1000)
+            if not events:
+                raise Hung(f"no call for {LIMIT} s")
+            if not events[0][1] & select.POLLIN:
+                return
+            stop = next_stop(listener)
+            if stop is not None and not self._handle(stop):
+                return
+
+    def _handle(self, stop: Stopped) -> bool:
+        """Answer a call; False if the job was killed."""
+        try:
+            call = stop.describe(self.root)
+        except (FileNotFoundError, ProcessLookupError):  # it has been killed meanwhile
+            return True
+        if call is None or (call.kind == "read" and not self.reads):
+            stop.go_on()
+            return True
+        number = len(self.result.calls)
+        self.result.calls.append(call)
+        if self.at is None or number < self.at or (number > self.at and not self.lasting):
+            if not stop.go_on():
+                self.result.calls.pop()
+            return True
+        return self._disturb(stop, call)
+
+    def _disturb(self, stop: Stopped, call: Call) -> bool:
+        self.result.hit = self.result.hit or call
+        if self.fault == KILL:
+            os.killpg(self.child, signal.SIGKILL)
+            return False
+        if self.fault == SHORT:
+            stop.shorten()
+        elif isinstance(self.fault, int) and self.fault < 0:
+            os.kill(self.child, -self.fault)
+            if not stop.go_on():
+                self.result.calls.pop()
+                self.at = None  # it has come; the interrupted call comes again
+        elif isinstance(self.fault, int) and (not self.lasting or call.kind in _WRITES):
+            stop.fail(self.fault)
+        else:
+            stop.go_on()
+        return True
