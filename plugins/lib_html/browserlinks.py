@@ -21,7 +21,7 @@ from minutch.errors import ParseError
 from minutch.records.links import Outlink
 
 from .elements import Elements, is_nofollow
-from .linkkinds import CSS, LIKELY, MARKUP, PLACES, SRCSET, URL, URLS, kinds_of
+from .linkkinds import CSS, LIKELY, MARKUP, PLACES, SRCSET, URL, URLS, Place, kinds_of
 from .linkvalues import in_css, in_list, in_policy, in_srcset, in_text, is_likely
 from .metatags import read_refresh
 from .walk import Page
@@ -56,6 +56,7 @@ class BrowserLinks:
         self._elements = elements
         self._ignored = frozenset(conf.get_strings("parser.html.outlinks.ignore_tags"))
         self._places = {name: place for name, place in PLACES.items() if place.kind in self.kinds}
+        self._selector = ", ".join(_selectors(self._places))
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
@@ -71,7 +72,7 @@ class BrowserLinks:
         if "doctype" in kinds and (match := _DOCTYPE.match(data[:_HEAD])):
             yield match[2].decode("utf-8", "replace")
         if document.root is not None:
-            for node in document.root.traverse():
+            for node in _elements(document, self._selector):
                 yield from self._of_element(node, inside)
         if "text" in kinds:
             yield from in_text(page.text)
@@ -140,6 +141,24 @@ class BrowserLinks:
             inside.append(content.encode("utf-8", "replace"))
         elif is_likely(content):
             yield content
+
+
+def _selectors(places: Mapping[str, Place]) -> Iterator[str]:
+    """CSS selectors of all elements that may have links; of what is in svg, that is a matter of `_elements`."""
+    yield from ("a:empty", "base", "form", "math", "meta", "style", "svg", "[src^='data:' i]", "[data^='data:' i]")
+    for name, place in places.items():
+        if ":" not in name:
+            yield from (f"{element}[{name}]" for element in place.elements or ("",))
+
+
+def _elements(document: LexborHTMLParser, selector: str) -> Iterator[LexborNode]:
+    """The elements that match, and all that are in one of svg or math."""
+    seen: set[int] = set()
+    for node in document.css(selector):
+        for inner in node.traverse() if node.tag in ("math", "svg") else (node,):
+            if inner.mem_id not in seen:
+                seen.add(inner.mem_id)
+                yield inner
 
 
 _SPECIAL: Final[Mapping[str, Callable[..., Iterator[str]]]] = {

@@ -27,7 +27,7 @@ _IN_LINK_HEADER: Final = re.compile(
     rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
 )
 _LIKELY: Final = re.compile(r"(?:https?://|//?|\.\.?/)[\w~%-][^\s<>\"']*+", re.IGNORECASE)
-_PATH: Final = re.compile(r"(?<!\S)\.{1,2}/[\w~-][\w./~%-]{1,250}+(?:\?[\w.~%=&;+-]{0,250}+)?(?!\S)", re.ASCII)
+_PATH: Final = re.compile(r"\.(?<!\S\.)\.?/[\w~-][\w./~%-]{1,250}+(?:\?[\w.~%=&;+-]{0,250}+)?(?!\S)", re.ASCII)
 
 
 def in_srcset(value: str) -> Iterator[str]:

@@ -28,6 +28,7 @@ from minutch.records.metadata import (
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
+from minutch.records.outlinkrun import as_run, joined
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.urls.parts import parse as parse_url
@@ -110,7 +111,7 @@ class HtmlPages:
             return links
         more = self._more_links.links(markup, document, page, self._extractor.read)
         headers = header_links(content.metadata) if "header" in self._more_links.kinds else []
-        return [*links, *resolver.resolve_all(more), *own.resolve_all(headers)]
+        return joined(links, resolver.resolve_all(as_run(more)), own.resolve_all(as_run(headers)))
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:
