@@ -42,6 +42,8 @@ OWN = {
     "minutch.fetch.processes",
     "minutch.fetch.state",
     "parser.character.encoding.detect",
+    "parser.html.max.attributes",
+    "parser.html.max.depth",
     "parser.html.outlinks.browser",
     "parser.html.outlinks.kinds",
     "parser.html.outlinks.whatwg",
