@@ -67,3 +67,17 @@ class OutlinkRun(Sequence[Outlink]):
 
     def __repr__(self) -> str:
         return f"OutlinkRun({list(self)!r})"
+
+
+def as_run(links: Sequence[Outlink]) -> Sequence[Outlink]:
+    """The links as a run, as they are if one has metadata."""
+    run = OutlinkRun.of(links)
+    return links if run is None else run
+
+
+def joined(*parts: Sequence[Outlink]) -> Sequence[Outlink]:
+    """One after the other: a run if all of them are runs."""
+    runs = [part for part in parts if isinstance(part, OutlinkRun)]
+    if len(runs) < len(parts):
+        return [link for part in parts for link in part]
+    return OutlinkRun(sum(map(len, runs)), b"".join(run.data for run in runs))

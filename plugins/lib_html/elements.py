@@ -6,6 +6,7 @@ parser.html.outlinks.htmlnode_metadata_name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -32,6 +33,7 @@ SILENT: Final = frozenset(("script", "style"))
 """Elements whose text is not the page's."""
 HEAD_ATTRIBUTES: Final = ("name", "content", "http-equiv", "href")
 """What is read of meta and base elements."""
+_NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +68,8 @@ def link_attributes(conf: Configuration) -> dict[str, str]:
         if not (forced and name == "form"):
             attributes.pop(name, None)
     return attributes | {RENAMED[name]: attributes[name] for name in RENAMED if name in attributes}
+
+
+def is_nofollow(relation: str) -> bool:
+    """Whether a link with this `rel` is not to be followed."""
+    return _NOFOLLOW.search(relation) is not None

@@ -26,6 +26,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.conf import Configuration
 
 from .elements import Elements
+from .limits import Limits
 from .tree import build_tree, plain_tree
 from .tree_reader import TreeReader, tree_reader
 from .walk import Page, Walk
@@ -39,6 +40,7 @@ class Extractor:
 
     def __init__(self, conf: Configuration) -> None:
         self.elements = Elements.of(conf)
+        self._limits = Limits(conf)
 
     @cached_property
     def _reader(self) -> TreeReader | None:
@@ -53,8 +55,9 @@ class Extractor:
     def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """The tree of a page in UTF-8, and everything about it; `marked` pages had a byte order mark before it.
 
-        The mark is a text of its own then, as it is for Nutch.
+        The mark is a text of its own then, as it is for Nutch. Raises ParseError for a page beyond the limits.
         """
+        self._limits.check(data)
         if self._reader is None:
             return self.read_in_python(data, marked=marked)
         return self.read_by_kernel(self._reader, data, marked=marked)

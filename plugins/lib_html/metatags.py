@@ -1,7 +1,7 @@
 """What the meta and base elements of a head say: robots, refresh, base, and everything by name.
 
 Source: org.apache.nutch.parse.html.HTMLMetaProcessor, quirks included: directives are found anywhere in the value
-(`noindexed` counts), a refresh's URL keeps its quotes, and a refresh whose time is not a whole number is ignored.
+(`noindexed` counts); but a refresh is read as the HTML standard says (Nutch leaves quotes in its URL).
 """
 
 from __future__ import annotations
@@ -14,10 +14,17 @@ from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags
 from minutch.urls.parts import Url, parse
 
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_REFRESH: Final = re.compile(
+    r"[ \t\n\f\r]*(?=[0-9.])(?P<seconds>[0-9]*)[0-9.]*"
+    r"(?P<separator>[ \t\n\f\r]*[;,]|[ \t\n\f\r]+|)[ \t\n\f\r]*(?P<rest>.*)",
+    re.DOTALL,
+)
+_REFRESH_URL: Final = re.compile(r"url[ \t\n\f\r]*=[ \t\n\f\r]*(?P<url>.*)", re.IGNORECASE | re.DOTALL)
 _AGENT: Final = re.compile(r"\s*([A-Za-z_-]+)\s*:")
 _WITH_VALUE: Final = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
 _MAX_INT: Final = (1 << 31) - 1
+_MOST_DIGITS: Final = 11
+_QUOTES: Final = ("'", '"')
 
 
 def read_metatags(metas: Iterable[Mapping[str, str]], bases: Iterable[Mapping[str, str]], context: Url) -> HTMLMetaTags:
@@ -70,17 +77,28 @@ def _equivalent(tags: HTMLMetaTags, name: str, content: str, context: Url) -> No
 
 
 def _refresh(tags: HTMLMetaTags, content: str, context: Url) -> None:
-    time, semicolon, rest = content.partition(";")
-    if _INTEGER.fullmatch(time) and -_MAX_INT - 1 <= int(time) <= _MAX_INT:
-        tags.refresh_time = int(time)
+    found = read_refresh(content)
+    if found is not None:
         tags.refresh = True
-    if not tags.refresh:
-        return
-    target = None
-    if semicolon:
-        at = content.lower().find("url=")
-        target = _resolved(context, rest if at < 0 else content[at + 4 :])
-    tags.refresh_href = target or str(context)
+        tags.refresh_time, target = found
+        tags.refresh_href = (_resolved(context, target) if target else None) or str(context)
+
+
+def read_refresh(value: str) -> tuple[int, str] | None:
+    """Seconds and target (empty for the page itself) of a refresh, in an element or a header; None if it is none.
+
+    Source: HTML standard, "shared declarative refresh steps".
+    """
+    match = _REFRESH.fullmatch(value)
+    if match is None or (match["rest"] and not match["separator"]):
+        return None
+    target = match["rest"]
+    named = _REFRESH_URL.match(target)
+    target = named["url"] if named else target
+    if target[:1] in _QUOTES:
+        target = target[1:].partition(target[0])[0]
+    seconds = match["seconds"].lstrip("0")[:_MOST_DIGITS] or "0"
+    return min(int(seconds), _MAX_INT), target.strip()
 
 
 def _resolved(context: Url, target: str) -> str | None:

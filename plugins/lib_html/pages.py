@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 
+from selectolax.lexbor import LexborHTMLParser
+
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.parse.charset import CharsetDetector
@@ -26,12 +28,15 @@ from minutch.records.metadata import (
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
+from minutch.records.outlinkrun import as_run, joined
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.urls.parts import parse as parse_url
 from minutch.urls.resolve import Resolver, WhatwgResolver
 
+from .browserlinks import BrowserLinks
 from .extract import Extractor
+from .headerlinks import header_links
 from .metatags import apply_robots_header, read_metatags
 from .walk import Page
 
@@ -43,6 +48,7 @@ class HtmlPages:
         self._conf = conf
         self._charsets = CharsetDetector(conf)
         self._extractor = Extractor(conf)
+        self._more_links = BrowserLinks(conf, self._extractor.elements)
         self._caching_policy = conf.get("parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT)
         self._agent = (conf.get("http.agent.name") or "").lower()
         self._obeys_header = conf.get_boolean("parser.x.robots.tag", True)
@@ -66,7 +72,8 @@ class HtmlPages:
         tld = base.host.rpartition(".")[2]
         charset = self._charsets.detect(content.content, header, content.content_type, tld)
         marked = content.content.startswith(BOM_UTF8)
-        document, page = self._extractor.read(charset.to_utf8(content.content), marked=marked)
+        markup = charset.to_utf8(content.content)
+        document, page = self._extractor.read(markup, marked=marked)
         tags = read_metatags(page.metas, page.bases, base)
         if self._obeys_header:
             for value in content.metadata.get("X-Robots-Tag", ()):
@@ -79,7 +86,7 @@ class HtmlPages:
         data = ParseData(
             status=_status(tags),
             title="" if tags.no_index else page.title,
-            outlinks=[] if tags.no_follow else self._outlinks(page, content.base),
+            outlinks=[] if tags.no_follow else self._outlinks(content, markup, document, page),
             content_meta=content.metadata,
             parse_meta=metadata,
         )
@@ -90,16 +97,21 @@ class HtmlPages:
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
 
-    def _outlinks(self, page: Page, base: str) -> Sequence[Outlink]:
+    def _outlinks(self, content: Content, markup: bytes, document: LexborHTMLParser, page: Page) -> Sequence[Outlink]:
         """The links of a page with absolute URLs, without those that can't be resolved.
 
         A base element that is not a URL is ignored.
         """
-        resolver = self._resolver(base)
+        own = resolver = self._resolver(content.base)
         if page.base is not None:
             with suppress(UrlError):
                 resolver = resolver.based(page.base)
-        return resolver.resolve_all(page.links)
+        links = resolver.resolve_all(page.links)
+        if not self._more_links:
+            return links
+        more = self._more_links.links(markup, document, page, self._extractor.read)
+        headers = header_links(content.metadata) if "header" in self._more_links.kinds else []
+        return joined(links, resolver.resolve_all(as_run(more)), own.resolve_all(as_run(headers)))
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:

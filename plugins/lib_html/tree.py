@@ -1,11 +1,7 @@
-"""Trees of pages, as browsers build them, except that the content of iframe and template is markup like any other.
-
-Nutch's parser does the same. In such a page these elements get names that mean nothing to HTML.
-"""
+"""Trees of pages, as browsers build them, but for what `rewriting` makes markup, as it is for Nutch's parser."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,19 +9,19 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, Selectola
 
 from minutch.errors import ParseError
 
-RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
-"""Element with links → its name in a rewritten page, if it has content."""
+from .rewriting import rewrite
 
-_TEMPLATE: Final = re.compile(rb"(</?)template\b", re.IGNORECASE)
-_FILLED_IFRAME: Final = re.compile(
-    rb"<iframe\b([^>]*)>(?!\s*</)([^<]*(?:<(?!/iframe)[^<]*)*)</iframe\s*>", re.IGNORECASE
-)
+RENAMED: Final[Mapping[str, str]] = {"iframe": "x-iframe"}
+"""Element with links → its name in a rewritten page."""
+REWRITTEN: Final = ("template",)
+REWRITTEN_IF_FILLED: Final = ("iframe", "noembed", "noframes", "xmp")
+"""Elements for which a page may have to be rewritten; the latter if they have content."""
 
 
 def build_tree(data: bytes) -> LexborHTMLParser:
     """The tree of a page in UTF-8, rewritten where it has to be."""
     document = plain_tree(data)
-    return _rewritten_tree(data) if _is_to_be_rewritten(document) else document
+    return plain_tree(rewrite(data)) if _is_to_be_rewritten(document) else document
 
 
 def plain_tree(data: bytes) -> LexborHTMLParser:
@@ -36,11 +32,6 @@ def plain_tree(data: bytes) -> LexborHTMLParser:
         raise ParseError(f"no tree of {len(data)} bytes: {error}") from error
 
 
-def _rewritten_tree(data: bytes) -> LexborHTMLParser:
-    """The tree of a page with a template element, or an iframe with content."""
-    data = _FILLED_IFRAME.sub(rb"<x-iframe\1>\2</x-iframe>", data)
-    return plain_tree(_TEMPLATE.sub(rb"\1x-template", data))
-
-
 def _is_to_be_rewritten(document: LexborHTMLParser) -> bool:
-    return any(node.tag == "template" or node.first_child is not None for node in document.css("template, iframe"))
+    found = document.css(", ".join((*REWRITTEN, *REWRITTEN_IF_FILLED)))
+    return any(node.tag in REWRITTEN or node.first_child is not None for node in found)

@@ -13,6 +13,7 @@ from minutch.kernels import html as kernels
 from minutch.records.outlinkrun import OutlinkRun
 
 from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements
+from .tree import REWRITTEN, REWRITTEN_IF_FILLED
 from .tree_layout import attribute_numbers
 from .walk import Page, first_base
 
@@ -127,8 +128,8 @@ def _flags(elements: Elements) -> dict[str, int]:
         (kernels.BASE, ("base",)),
         (kernels.TITLE, ("title",)),
         (kernels.IMAGE, ("img",)),
-        (kernels.REWRITE, ("template",)),
-        (kernels.REWRITE_FILLED, ("iframe",)),
+        (kernels.REWRITE, REWRITTEN),
+        (kernels.REWRITE_FILLED, REWRITTEN_IF_FILLED),
     ):
         for name in names:
             flags[name] = flags.get(name, 0) | flag

@@ -5,7 +5,6 @@ A page is walked here where the kernel can't be used or leaves the decision to P
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from minutch.formats.writables import MapWritable, Text
 from minutch.records.links import Outlink
 
-from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements
+from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements, is_nofollow
 from .tree import RENAMED
 
 BLANKS: Final = " \t\n\x0b\f\r"
@@ -29,7 +28,6 @@ _MARK_BYTES: Final = _MARK.encode()
 _MARK_WORD: Final = b" " + _MARK_BYTES + b" "
 _BLANK_TEXT: Final = _MARK + " "
 """In the place of a text node that is nothing but blanks: a line end, too."""
-_NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
 
 
@@ -132,7 +130,7 @@ class Walk:
             child = node.first_child
             if child is None and tag in NEEDS_CONTENT:
                 continue
-            if "rel" in values and _NOFOLLOW.search(values["rel"] or ""):
+            if "rel" in values and is_nofollow(values["rel"] or ""):
                 continue
             if "method" in values and (values["method"] or "").lower() == "post":
                 continue

@@ -30,6 +30,9 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import FAILED, SUCCESS, ParseStatus
 from minutch.urls.resolve import Resolver
 
+from ..lib_html.headerlinks import header_links
+from ..lib_html.linkkinds import kinds_of
+from ..lib_html.linkvalues import in_css
 from ..lib_html.pages import HtmlPages
 from ..lib_xml.feeds import Feed, feed_of, is_feed
 from ..lib_xml.reading import all_text, child, local_name, parse_xml, text_of
@@ -81,6 +84,7 @@ class TikaParser(Parser):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
         self._pages = HtmlPages(conf)
+        self._kinds = kinds_of(conf)
         self._charsets = CharsetDetector(conf)
 
     def warm(self) -> None:
@@ -101,6 +105,9 @@ class TikaParser(Parser):
             return _failed(content, str(error))
         document.metadata.set(CONTENT_TYPE_KEY, content.content_type)
         outlinks = _absolute(document.links, content.base) or text_outlinks(document.text)
+        if "header" in self._kinds:
+            headers = [(link.to_url, link.anchor) for link in header_links(content.metadata)]
+            outlinks += _absolute(headers, content.base)
         data = ParseData(ParseStatus(SUCCESS), document.title, outlinks, content.metadata, document.metadata)
         return ParseResult.of(content.url, Parse(document.text, data))
 
@@ -116,7 +123,10 @@ class TikaParser(Parser):
     def _text(self, content: Content) -> Document:
         header = content.metadata.first(CONTENT_TYPE_KEY)
         charset = self._charsets.detect(content.content, header, content.content_type)
-        document = Document(" ".join(charset.decode(content.content).split()))
+        text = charset.decode(content.content)
+        document = Document(" ".join(text.split()))
+        if "css" in self._kinds and clean_type(content.content_type).lower() == "text/css":
+            document.links = [(target, "") for target in in_css(text)]
         document.metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
         return document
 

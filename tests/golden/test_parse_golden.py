@@ -68,6 +68,15 @@ OTHER_TEXT = {
     "/wrongtype.html": "binary data sent as HTML: browsers drop NULs from text, NekoHTML keeps them",
 }
 
+UNQUOTED = "/metatarget5.html"
+"""Where a refresh with quotes leads (`0;URL='/q'`), by the HTML standard; to Nutch the quotes are part of the URL."""
+
+
+def unquoted(url: str) -> str:
+    """The target of Nutch's that has quotes, as the standard reads it."""
+    wrong = f"/'{UNQUOTED[1:]}'"
+    return url.removesuffix(wrong) + UNQUOTED if url.endswith(wrong) else url
+
 
 def parsed(run: Run, number: int, folder: Path, **extra: str) -> tuple[Segment, Segment, Counter[str]]:
     """Nutch's segment, ours made from its content, and our counters."""
@@ -87,7 +96,7 @@ def by_url(segment: Segment, folder: str) -> dict[str, list[Any]]:
 
 def data_fields(data: ParseData) -> dict[str, Any]:
     return {
-        "status": (data.status.major, data.status.minor, data.status.args),
+        "status": (data.status.major, data.status.minor, [unquoted(text) for text in data.status.args or ()]),
         "title": data.title,
         "outlinks": [(link.to_url, link.anchor, link.metadata) for link in data.outlinks],
         "content metadata": dict(data.content_meta),
@@ -100,7 +109,7 @@ def crawl_fields(segment: Segment) -> Counter[tuple[str, bytes]]:
     for url, datum in segment.records(CRAWL_PARSE):
         assert isinstance(datum, CrawlDatum)
         datum.fetch_time = 0
-        found[url, datum.to_bytes()] += 1
+        found[unquoted(url), datum.to_bytes()] += 1
     return found
 
 
@@ -136,4 +145,9 @@ def test_part_files_are_nutchs(run: Run, number: int, tmp_path: Path) -> None:
         names = sorted(path.relative_to(ours.path).as_posix() for path in (ours.path / folder).rglob("*"))
         expected = sorted(path.relative_to(golden.path).as_posix() for path in (golden.path / folder).rglob("*"))
         assert names == expected
-        assert [url for url, _ in ours.records(folder)] == [url for url, _ in golden.records(folder)]
+        assert urls_in_order(ours, folder) == urls_in_order(golden, folder)
+
+
+def urls_in_order(segment: Segment, folder: str) -> list[str]:
+    """The keys of a folder, but for the target that lies elsewhere when it is spelled otherwise."""
+    return [url for url, _ in segment.records(folder) if not unquoted(url).endswith(UNQUOTED)]

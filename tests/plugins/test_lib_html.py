@@ -81,6 +81,7 @@ def compare(data: bytes) -> Page:
         "<a rel='nofollow\xa0x' href=4>d</a><a rel='nofollow-x' href=5>e</a><a rel=_nofollow href=6>f</a>",
         "<form action=a method=PoSt>x</form><form action=b method=posts>x</form><form action=c></form><form method>y",
         "<iframe src=f>x <a href=y>z</a></iframe><iframe src=g></iframe><iframe src=h> </iframe><IFrame src=i>q",
+        "<iframe src=f/>x<a href=y>z</a><noembed><b>c<xmp>d<noframes>e",
         "<template><a href=x>y</a></template><table><template><tr><td>z</template></table></TEMPLATE>",
         "<x-own><a-very-long-name-of-an-element href=x>y</a-very-long-name-of-an-element><b>z</b></x-own><x-own>",
         "<a href='" + "long" * 5000 + "'>" + "words of an anchor " * 9000 + "</a>" + "<meta name=a>" * 900,
@@ -99,8 +100,9 @@ def test_room_grows_for_links_that_the_tree_repeats() -> None:
     assert len(compare(page).links) >= 400
 
 
-TAGS = """a area base body div em font form frame frameset head html iframe img li link math meta mi noscript option p
-plaintext script select source style svg table td template textarea title tr ul x-own b desc foreignObject"""
+TAGS = """a area base body div em font form frame frameset head html iframe img li link math meta mi noembed noframes
+noscript option p plaintext script select source style svg table td template textarea title tr ul x-own b desc
+foreignObject xmp"""
 ATTRIBUTES = "href src action rel method alt name content http-equiv xlink:href class HREF Alt"
 VALUES = ["", " ", "x", " y ", "nofollow", "a nofollow b", "POST", "é", "\xa0nofollow", "&#x200b;", "\x01", "q'\"<"]
 TEXTS = [" ", "\n\t", "w", "\xa0", "é ", "\x01", "\x1f", "&amp;", "&#x3000;", "\0", "<", "</", "<!-- c -->", "<?p?>"]

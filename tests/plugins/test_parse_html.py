@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -184,15 +186,28 @@ def test_pragma_no_cache_and_the_policy() -> None:
     ("value", "args"),
     [
         ("0; URL=target.html", ["http://example.org/dir/target.html", "0"]),
-        ("5;url='/q'", ["http://example.org/dir/'/q'", "5"]),
+        ("5;url='/q'", ["http://example.org/q", "5"]),
+        ('0;URL="/q"; more', ["http://example.org/q", "0"]),
+        ("0 , url = 'a b", ["http://example.org/dir/a b", "0"]),
+        ("7 u", ["http://example.org/dir/u", "7"]),
+        ("7;url", ["http://example.org/dir/url", "7"]),
+        ("1.5.2; url=x", ["http://example.org/dir/x", "1"]),
+        (".5;x", ["http://example.org/dir/x", "0"]),
+        ("99999999999", [URL, "2147483647"]),
+        ("9" * 5000 + ";x", ["http://example.org/dir/x", "2147483647"]),
+        ("0;'/q'x", ["http://example.org/q", "0"]),
+        ("5;", [URL, "5"]),
+        ("5;url=''", [URL, "5"]),
         ("3; http://other.example/", ["http://other.example/", "3"]),
         ("10", [URL, "10"]),
         ("soon; url=x", None),
-        ("1.5; url=x", None),
+        ("-1; url=x", None),
+        ("5x; url=y", None),
+        ("\xa05; url=y", None),
     ],
 )
 def test_meta_refresh(value: str, args: list[str] | None) -> None:
-    status = parse(f'<head><meta http-equiv=refresh content="{value}"></head><body>x', CONF).data.status
+    status = parse(f'<head><meta http-equiv=refresh content="{escape(value)}"></head><body>x', CONF).data.status
     assert status.major == SUCCESS
     assert (status.minor, status.args) == ((SUCCESS_REDIRECT, args) if args else (0, None))
 

@@ -1,0 +1,466 @@
+"""A kernel that foresees how deep the tree of a page would be, in one pass over its bytes, before anything is built.
+
+It follows the HTML standard's tree construction as far as that decides what is open: which tags close others,
+formatting elements that come back in every block until they are closed, tables, foreign elements. Where the standard is
+finer, it rather takes too much for open than too little.
+
+    stack     the elements that are open                         columns: NAME … STACK_ROW
+    formats   the standard's list of active formatting elements  columns: FORMAT … FORMAT_ROW
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel, load64
+
+(
+    VOID,
+    RAW,
+    FORMATTING,
+    CLOSES_P,
+    IS_P,
+    ITEM,
+    TERM,
+    HEADING,
+    OPTION,
+    CELL,
+    ROW_OF_TABLE,
+    SECTION,
+    TABLE,
+    BARRIER,
+    SPECIAL,
+    ONCE,
+    ALONE,
+    LAST,
+    VALUE,
+    FRAMES,
+    MARKER,
+    PLAIN,
+    LEAVES,
+    RUBY,
+    FORM,
+    SVG,
+    MATH,
+    IN_SVG,
+    IN_MATH,
+) = (1 << bit for bit in range(29))
+"""What an element's name says: without content; with text alone; b and its like; ends a p; is one; li; dd, dt; h1 to
+h6; option, optgroup; td, th, caption; tr; tbody and its like; table; beyond which no tag inside closes anything; the
+standard's special elements; html, head, body, whose attributes add up; a, nobr, never within themselves;
+plaintext, after which there are no tags; option; frameset, in which nothing is text alone; elements
+whose end takes formatting elements off the list; address, div and p, through which an li closes another; those
+that end what is foreign; rt and its like; form; svg, math; what in these holds HTML again."""
+FOREIGN = SVG | MATH
+"""Also set for all elements in svg and math."""
+POINT = IN_SVG | IN_MATH
+CLOSERS = ITEM | TERM | OPTION | CELL | ROW_OF_TABLE | SECTION | CLOSES_P | HEADING
+"""Those whose start tags close others."""
+IN_TABLES = CELL | ROW_OF_TABLE | SECTION
+
+NAME, FLAGS, P_AT, ITEM_AT, TERM_AT, FORMAT_AT, ALIVE, LIST_SIZE, STACK_ROW = range(9)
+FORMAT, WHOLE, ON_STACK, FORMAT_ROW = range(4)
+SIZE, LIVE, LISTED, PENDING, TABLES, MARK, DEEPEST, SCRATCH = range(8)
+"""Places in `state`: elements on the stack, those of them alive, entries of `formats`, those not on the stack, open
+tables, where the list's last marker is, the most that was open at a time."""
+
+FINE, TOO_DEEP, TOO_MANY_ATTRIBUTES, TOO_MANY_COPIES = range(4)
+"""How a measurement ends."""
+SLOTS = 512
+"""Of the table of names: slot of a name's hash, or the next free one."""
+SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
+"""Of the hashes of names (FNV-1a)."""
+_ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+COPIES = 1 << 20
+"""Formatting elements that blocks may get in all."""
+
+
+@inlined
+def mixed(hash: Int, byte: Int) -> Int:
+    """The hash of a name with one more byte."""
+    return ((hash ^ byte) * PRIME) & MASK
+
+
+@inlined
+def lower(byte: Int) -> Int:
+    """An ASCII letter in lower case."""
+    return byte + 32 if byte >= 65 and byte <= 90 else byte
+
+
+@inlined
+def ends_name(byte: Int) -> Bool:
+    """Whether a tag's name ends before this byte."""
+    return byte in (62, 47, 32, 9, 10, 12, 13)
+
+
+@inlined
+def next_of(data: U8, at: Int, byte: Int) -> Int:
+    """Where a byte comes next, from `at` on; the size of the data if it does not."""
+    size, pattern = data.size, np.uint64(byte) * _ONES
+    while at + 8 <= size:
+        word = load64(data.ctypes.data + at) ^ pattern
+        if (word - _ONES) & ~word & _HIGH_BITS != 0:
+            break
+        at += 8
+    while at < size and data[at] != byte:
+        at += 1
+    return at
+
+
+@inlined
+def flags_of(hash: Int, hashes: I64, flags: I64) -> Int:
+    """What is known of a name."""
+    slot = hash & (SLOTS - 1)
+    while hashes[slot] != 0:
+        if hashes[slot] == hash:
+            return flags[slot]
+        slot = (slot + 1) & (SLOTS - 1)
+    return 0
+
+
+@inner
+def pop_to(size: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
+    """Close what is open beyond the first `size` elements, and forget those before it that are closed already."""
+    while state[SIZE] > size or (state[SIZE] > 0 and stack[state[SIZE] - 1, ALIVE] == 0):
+        state[SIZE] -= 1
+        row = stack[state[SIZE]]
+        flags = row[FLAGS]
+        if row[ALIVE] != 0:
+            state[LIVE] -= 1
+            place = row[FORMAT_AT]
+            if place >= 0:
+                formats[place, ON_STACK] = -1
+                state[PENDING] += 1
+        if flags & TABLE:
+            state[TABLES] -= 1
+        if row[LIST_SIZE] >= 0:  # a marker was set: forget the formatting elements since
+            for i in range(row[LIST_SIZE], state[LISTED]):
+                if formats[i, ON_STACK] < 0:
+                    state[PENDING] -= 1
+                elif formats[i, ON_STACK] < state[SIZE]:
+                    stack[formats[i, ON_STACK], FORMAT_AT] = -1
+            state[LISTED] = row[LIST_SIZE]
+            state[MARK] = 0
+            for i in range(state[SIZE] - 1, -1, -1):
+                if stack[i, LIST_SIZE] >= 0:
+                    state[MARK] = stack[i, LIST_SIZE]
+                    break
+
+
+@inlined
+def push(name: Int, flags: Int, stack: I64Rows, state: I64) -> None:
+    """Open an element."""
+    size = state[SIZE]
+    row = stack[size]
+    row[NAME], row[FLAGS], row[FORMAT_AT], row[ALIVE], row[LIST_SIZE] = name, flags, -1, 1, -1
+    for column in range(P_AT, TERM_AT + 1):
+        row[column] = stack[size - 1, column] if size > 0 else -1
+    if flags & BARRIER:
+        row[P_AT] = -1
+    if flags & (SPECIAL | RUBY) and not flags & PLAIN:
+        row[ITEM_AT] = row[TERM_AT] = -1
+    if flags & IS_P:
+        row[P_AT] = size
+    if flags & ITEM:
+        row[ITEM_AT] = size
+    if flags & TERM:
+        row[TERM_AT] = size
+    if flags & MARKER:
+        row[LIST_SIZE] = state[MARK] = state[LISTED]
+    state[TABLES] += flags & TABLE != 0
+    state[SIZE] += 1
+    state[LIVE] += 1
+
+
+@inner
+def drop_format(place: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
+    """Take an entry out of the list of formatting elements."""
+    if formats[place, ON_STACK] < 0:
+        state[PENDING] -= 1
+    else:
+        stack[formats[place, ON_STACK], FORMAT_AT] = -1
+    for i in range(place, state[LISTED] - 1):
+        for column in range(FORMAT_ROW):
+            formats[i, column] = formats[i + 1, column]
+        if formats[i, ON_STACK] >= 0:
+            stack[formats[i, ON_STACK], FORMAT_AT] = i
+    state[LISTED] -= 1
+
+
+@inner
+def close_format(name: Int, stack: I64Rows, formats: I64Rows, state: I64) -> Bool:
+    """Close a formatting element; False if none of that name is in the list."""
+    for place in range(state[LISTED] - 1, state[MARK] - 1, -1):
+        if formats[place, FORMAT] != name:
+            continue
+        at = formats[place, ON_STACK]
+        drop_format(place, stack, formats, state)
+        if at >= 0:
+            blocked = False
+            for i in range(at + 1, state[SIZE]):
+                blocked |= stack[i, FLAGS] & (SPECIAL | BARRIER) != 0
+            if not blocked:
+                pop_to(at, stack, formats, state)
+            elif stack[at, ALIVE] != 0:
+                stack[at, ALIVE] = 0
+                state[LIVE] -= 1
+        return True
+    return False
+
+
+@inner
+def open_format(name: Int, whole: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
+    """Put the element that was just opened on the list, where no more than three alike may be."""
+    alike, first = 0, -1
+    for place in range(state[LISTED] - 1, state[MARK] - 1, -1):
+        if formats[place, WHOLE] == whole:
+            alike += 1
+            first = place
+    if alike >= 3:
+        drop_format(first, stack, formats, state)
+    place = state[LISTED]
+    formats[place, FORMAT], formats[place, WHOLE], formats[place, ON_STACK] = name, whole, state[SIZE] - 1
+    stack[state[SIZE] - 1, FORMAT_AT] = place
+    state[LISTED] += 1
+
+
+@inner
+def reopen_formats(stack: I64Rows, formats: I64Rows, state: I64) -> Int:
+    """Open again what is on the list and not on the stack; how many that are."""
+    count = state[PENDING]
+    for place in range(state[LISTED] if count > 0 else 0):
+        if formats[place, ON_STACK] < 0 and state[SIZE] < stack.shape[0] - 1:
+            push(formats[place, FORMAT], FORMATTING, stack, state)
+            stack[state[SIZE] - 1, FORMAT_AT] = place
+            formats[place, ON_STACK] = state[SIZE] - 1
+            state[PENDING] -= 1
+    return count
+
+
+@inner
+def leave_foreign(stack: I64Rows, formats: I64Rows, state: I64) -> None:
+    """Close what is foreign, up to where there is HTML."""
+    end = state[SIZE]
+    while end > 0 and stack[end - 1, FLAGS] & FOREIGN and not stack[end - 1, FLAGS] & POINT:
+        end -= 1
+    pop_to(end, stack, formats, state)
+
+
+@inner
+def open_foreign(name: Int, flags: Int, stack: I64Rows, state: I64) -> None:
+    """Open an element in svg or math, of which the innermost open element is a part."""
+    space = stack[state[SIZE] - 1, FLAGS] & FOREIGN
+    point = flags & (IN_SVG if space == SVG else IN_MATH)
+    push(name, space | point | (SPECIAL | BARRIER if point != 0 else 0), stack, state)
+
+
+@inner
+def close_others(flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
+    """Close what a start tag closes."""
+    size = state[SIZE]
+    if size == 0:
+        return
+    top = stack[size - 1]
+    end = size
+    if flags & ITEM and top[ITEM_AT] >= 0:
+        end = top[ITEM_AT]
+    elif flags & TERM and top[TERM_AT] >= 0:
+        end = top[TERM_AT]
+    elif flags & OPTION and top[FLAGS] & VALUE:
+        end = size - 1
+    elif flags & IN_TABLES:
+        wanted = IN_TABLES if flags & SECTION else CELL | ROW_OF_TABLE if flags & ROW_OF_TABLE else CELL
+        for i in range(size - 1, -1, -1):
+            if stack[i, FLAGS] & TABLE:
+                break
+            if stack[i, FLAGS] & wanted:
+                end = i
+    pop_to(end, stack, formats, state)
+    size = state[SIZE]
+    if flags & CLOSES_P and size > 0 and stack[size - 1, P_AT] >= 0:
+        pop_to(stack[size - 1, P_AT], stack, formats, state)
+        size = state[SIZE]
+    if flags & HEADING and size > 0 and stack[size - 1, FLAGS] & HEADING:
+        pop_to(size - 1, stack, formats, state)
+
+
+@inner
+def close(name: Int, flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
+    """Close an element by its end tag, if it is open as far as the tag can see."""
+    if flags & FORMATTING and close_format(name, stack, formats, state):
+        return
+    stop = TABLE if flags & (IN_TABLES | TABLE) else BARRIER if flags & SPECIAL else BARRIER | SPECIAL
+    for i in range(state[SIZE] - 1, -1, -1):
+        if stack[i, NAME] == name and stack[i, ALIVE] != 0:
+            if flags & FORM and i < state[SIZE] - 1:  # what is inside stays open
+                stack[i, ALIVE] = 0
+                state[LIVE] -= 1
+            else:
+                pop_to(i, stack, formats, state)
+            return
+        if stack[i, FLAGS] & stop:
+            return
+
+
+@inner
+def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
+    """Where the end tag of an element with text begins; its name stands from `start` to `end`."""
+    while at + 2 + end - start <= data.size:
+        if data[at] == 60 and data[at + 1] == 47:
+            same = True
+            for k in range(end - start):
+                if lower(data[at + 2 + k]) != lower(data[start + k]):
+                    same = False
+                    break
+            after = at + 2 + end - start
+            if same and (after == data.size or ends_name(data[after])):
+                return at
+        at += 1
+    return data.size
+
+
+@inner
+def skip_comment(data: U8, at: Int) -> Int:
+    """Where a comment ends whose two dashes begin at `at`."""
+    while at + 2 < data.size:
+        if data[at] == 45 and data[at + 1] == 45:
+            if data[at + 2] == 62:
+                return at + 3
+            if data[at + 2] == 33 and at + 3 < data.size and data[at + 3] == 62:
+                return at + 4
+        at += 1
+    return data.size
+
+
+@inlined
+def skip_attributes(data: U8, at: Int, state: I64) -> Int:
+    """Where a tag ends, after its `>`; `state[SCRATCH]` gets the number of attributes, -1 minus it after a slash."""
+    size, count, slash = data.size, 0, False
+    while at < size:
+        byte = data[at]
+        if byte == 62:
+            state[SCRATCH] = -1 - count if slash else count
+            return at + 1
+        at += 1
+        if ends_name(byte):
+            slash = byte == 47
+            continue
+        slash = False
+        count += 1
+        while at < size and data[at] != 61 and not ends_name(data[at]):
+            at += 1
+        ahead = at
+        while ahead < size and data[ahead] != 62 and data[ahead] != 47 and ends_name(data[ahead]):
+            ahead += 1
+        if ahead >= size or data[ahead] != 61:
+            continue
+        at = ahead + 1
+        while at < size and data[at] != 62 and data[at] != 47 and ends_name(data[at]):
+            at += 1
+        if at < size and (data[at] == 34 or data[at] == 39):
+            at = next_of(data, at + 1, data[at]) + 1
+        else:
+            while at < size and data[at] != 62 and (data[at] == 47 or not ends_name(data[at])):
+                at += 1
+    state[SCRATCH] = count
+    return size
+
+
+@kernel
+def measure(
+    data: U8,
+    hashes: I64,
+    name_flags: I64,
+    stack: I64Rows,
+    formats: I64Rows,
+    state: I64,
+    most_attributes: Int,
+) -> Int:
+    """How the page's tree would be; `state` (zeros at first) is as it was when the measurement ended.
+
+    hashes, name_flags   what is known of names: SLOTS of each
+    stack, formats       room for one more than may be open
+    """
+    size, most_depth = data.size, min(stack.shape[0], formats.shape[0]) - 2
+    at = copies = attributes_of_all = 0
+    has_cdata = False
+    frames = framesets = 0
+    while True:
+        text = at
+        at = next_of(data, at, 60)
+        if at > text and state[PENDING] > 0:
+            copies += reopen_formats(stack, formats, state)
+        if at + 2 >= size:
+            return FINE
+        at += 1
+        first = data[at]
+        closes = first == 47
+        if closes:
+            at += 1
+            first = data[at]
+        letter = lower(first)
+        if letter < 97 or letter > 122:
+            if closes or first in (63, 33):
+                if first == 33 and data[at + 1] == 45 and at + 2 < size and data[at + 2] == 45 and not closes:
+                    at = at + 3 if has_cdata else skip_comment(data, at + 1)
+                elif first == 33 and data[at + 1] == 91:
+                    has_cdata = True
+                    at += 2
+                else:
+                    while at < size and data[at] != 62:
+                        at += 1
+            continue
+        start, name = at, np.int64(SEED)
+        while at < size and not ends_name(data[at]):
+            name = mixed(name, lower(data[at]))
+            at += 1
+        end = at
+        flags = flags_of(name, hashes, name_flags)
+        at = skip_attributes(data, at, state)
+        count = state[SCRATCH]
+        empty = count < 0
+        if empty:
+            count = -1 - count
+        if closes:
+            close(name, flags, stack, formats, state)
+            if flags & FRAMES and frames > 0:
+                frames -= 1
+            continue
+        if flags & ONCE:
+            attributes_of_all += count
+            count = attributes_of_all
+        if count > most_attributes:
+            return TOO_MANY_ATTRIBUTES
+        if flags & FRAMES:  # is ignored, or all that is taken from here on
+            frames += 1
+            framesets += 1
+            state[DEEPEST] = max(state[DEEPEST], frames)
+        if flags & LEAVES:
+            leave_foreign(stack, formats, state)
+        top = stack[state[SIZE] - 1, FLAGS] if state[SIZE] > 0 else 0
+        if top & FOREIGN and not top & POINT:
+            if not empty:
+                open_foreign(name, flags, stack, state)
+        elif flags & LAST:
+            return FINE
+        elif not flags & (ONCE | FRAMES) and (state[TABLES] > 0 or not flags & IN_TABLES):
+            if flags & CLOSERS:
+                close_others(flags, stack, formats, state)
+            if flags & ALONE:
+                close_format(name, stack, formats, state)
+            if state[PENDING] > 0 and not flags & (CLOSES_P | IN_TABLES | TABLE | RAW):
+                copies += reopen_formats(stack, formats, state)
+            if flags & RAW:
+                at = at if framesets > 0 else skip_raw(data, at, start, end)
+            elif not flags & VOID and not (flags & FOREIGN and empty):
+                push(name, flags, stack, state)
+                if flags & FORMATTING:
+                    whole = name
+                    for i in range(end, at):
+                        whole = mixed(whole, data[i])
+                    open_format(name, whole, stack, formats, state)
+        state[DEEPEST] = max(state[DEEPEST], state[LIVE] + state[PENDING])
+        if state[DEEPEST] > most_depth or state[SIZE] > most_depth:
+            return TOO_DEEP
+        if copies > COPIES:
+            return TOO_MANY_COPIES

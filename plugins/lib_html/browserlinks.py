@@ -1,0 +1,202 @@
+"""Links of a page that a browser follows or loads and Nutch does not take: a second look at the tree, if asked for.
+
+Each is one of the kinds of `linkkinds`. They come after the page's other links, each target once, without an anchor. As
+in the first walk, an element with rel=nofollow is passed over, and so is one that parser.html.outlinks.ignore_tags
+names. Pages within a page (srcdoc, conditional comments, data: URLs) give all their links, `DEEPEST` levels down.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from minutch.conf import Configuration
+from minutch.errors import ParseError
+from minutch.records.links import Outlink
+
+from .elements import Elements, is_nofollow
+from .linkkinds import CSS, LIKELY, MARKUP, PLACES, SRCSET, URL, URLS, Place, kinds_of
+from .linkvalues import in_css, in_list, in_policy, in_srcset, in_text, is_likely
+from .metatags import read_refresh
+from .walk import Page
+
+DEEPEST: Final = 3
+"""Levels of pages within pages."""
+_HEAD: Final = 4096
+"""Bytes in which a document type may stand."""
+
+_DOCTYPE: Final = re.compile(rb"\s*+<!doctype\s++[^\s>]++\s++system\s*+([\"'])([^\"'>]++)\1", re.IGNORECASE)
+_FRAME: Final = re.compile(
+    rb"<frame\s(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:>|\Z|(?=<)|[\"'].*)", re.IGNORECASE | re.DOTALL
+)
+_DATA: Final = re.compile(r"data:(?:image/svg\+xml|text/html)([^,]{0,99}+),(.*)", re.IGNORECASE | re.DOTALL)
+_READERS: Final[Mapping[str, Callable[[str], Iterable[str]]]] = {
+    URL: lambda value: (value,),
+    URLS: in_list,
+    SRCSET: in_srcset,
+    CSS: in_css,
+    LIKELY: lambda value: (value,) if is_likely(value) else (),
+}
+
+Read = Callable[[bytes], tuple[LexborHTMLParser, Page]]
+"""Reads a page in UTF-8."""
+
+
+class BrowserLinks:
+    """Finds the links of the kinds that a configuration asks for."""
+
+    def __init__(self, conf: Configuration, elements: Elements) -> None:
+        self.kinds = kinds_of(conf)
+        self._elements = elements
+        self._ignored = frozenset(conf.get_strings("parser.html.outlinks.ignore_tags"))
+        self._places = {name: place for name, place in PLACES.items() if place.kind in self.kinds}
+        self._selector = ", ".join(_selectors(self._places))
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds)
+
+    def links(self, data: bytes, document: LexborHTMLParser, page: Page, read: Read) -> list[Outlink]:
+        """The links of a page: its bytes in UTF-8, its tree, what was found in it; `read` is for pages within it."""
+        found = dict.fromkeys(self._targets(data, document, page, read, 1))
+        return [Outlink(target) for target in found if target and not target.startswith("#")]
+
+    def _targets(self, data: bytes, document: LexborHTMLParser, page: Page, read: Read, level: int) -> Iterator[str]:
+        inside: list[bytes] = []
+        kinds = self.kinds
+        if "doctype" in kinds and (match := _DOCTYPE.match(data[:_HEAD])):
+            yield match[2].decode("utf-8", "replace")
+        if document.root is not None:
+            for node in _elements(document, self._selector):
+                yield from self._of_element(node, inside)
+        if "text" in kinds:
+            yield from in_text(page.text)
+        if "comment" in kinds:
+            inside += _conditional_comments(data)
+        if "frame" in kinds and document.css_first("frame") is None:
+            inside += _lost_frames(data)
+        if level < DEEPEST:
+            for markup in inside:
+                yield from self._of_page_within(markup, read, level + 1)
+
+    def _of_page_within(self, data: bytes, read: Read, level: int) -> Iterator[str]:
+        with suppress(ParseError):
+            document, page = read(data)
+            yield from (link.to_url for link in page.links)
+            yield from self._targets(data, document, page, read, level)
+
+    def _of_element(self, node: LexborNode, inside: list[bytes]) -> Iterator[str]:
+        """The links of one element; pages within it are added to `inside`."""
+        tag = node.tag or ""
+        if tag == "style" and "css" in self.kinds:
+            yield from in_css(node.text())
+        attributes = node.attributes
+        if not attributes or tag in self._ignored or is_nofollow(attributes.get("rel") or ""):
+            return
+        for name, value in attributes.items():
+            if not value:
+                continue
+            place = self._places.get(name)
+            if place is not None and (not place.elements or tag in place.elements):
+                if place.holds == MARKUP:
+                    inside.append(value.encode("utf-8", "replace"))
+                else:
+                    yield from _READERS[place.holds](value)
+            if "data" in self.kinds and value[:5].lower() == "data:":
+                inside += _page_in_url(value)
+        special = _SPECIAL.get(tag)
+        if special is not None:
+            yield from special(self, node, {name: value or "" for name, value in attributes.items()}, inside)
+
+    def _of_anchor(self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]) -> Iterator[str]:
+        if "empty" in self.kinds and "a" in self._elements.link_attributes and node.first_child is None:
+            yield attributes.get("href", "")
+
+    def _of_form(self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]) -> Iterator[str]:
+        posts = attributes.get("method", "").lower() == "post"
+        is_known = not posts and "form" in self._elements.link_attributes and node.first_child is not None
+        if not is_known and ("post" if posts else "form") in self.kinds:
+            yield attributes.get("action", "")
+
+    def _of_base(self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]) -> Iterator[str]:
+        if "base" in self.kinds:
+            yield attributes.get("href", "")
+
+    def _of_meta(self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]) -> Iterator[str]:
+        content = attributes.get("content", "")
+        if "meta" not in self.kinds or not content:
+            return
+        equivalent = attributes.get("http-equiv", "").lower()
+        if equivalent.startswith("content-security-policy"):
+            yield from in_policy(content)
+        elif equivalent == "refresh":
+            refresh = read_refresh(content)
+            yield refresh[1] if refresh else ""
+        elif "<" in content:
+            inside.append(content.encode("utf-8", "replace"))
+        elif is_likely(content):
+            yield content
+
+
+def _selectors(places: Mapping[str, Place]) -> Iterator[str]:
+    """CSS selectors of all elements that may have links; of what is in svg, that is a matter of `_elements`."""
+    yield from ("a:empty", "base", "form", "math", "meta", "style", "svg", "[src^='data:' i]", "[data^='data:' i]")
+    for name, place in places.items():
+        if ":" not in name:
+            yield from (f"{element}[{name}]" for element in place.elements or ("",))
+
+
+def _elements(document: LexborHTMLParser, selector: str) -> Iterator[LexborNode]:
+    """The elements that match, and all that are in one of svg or math."""
+    seen: set[int] = set()
+    for node in document.css(selector):
+        for inner in node.traverse() if node.tag in ("math", "svg") else (node,):
+            if inner.mem_id not in seen:
+                seen.add(inner.mem_id)
+                yield inner
+
+
+_SPECIAL: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
+    "a": BrowserLinks._of_anchor,
+    "form": BrowserLinks._of_form,
+    "base": BrowserLinks._of_base,
+    "meta": BrowserLinks._of_meta,
+}
+"""Elements whose links depend on more than one attribute."""
+
+
+def _conditional_comments(data: bytes) -> Iterator[bytes]:
+    """The markup in comments that some browsers of old read: `<!--[if IE]>…<![endif]-->`."""
+    start = data.find(b"<!--[if")
+    while start >= 0:
+        end = data.find(b"-->", start)
+        if end < 0:
+            return
+        _, _, markup = data[start:end].partition(b"]>")
+        yield markup.removesuffix(b"<![endif]")
+        start = data.find(b"<!--[if", end)
+
+
+def _lost_frames(data: bytes) -> Iterator[bytes]:
+    """The frames of a page whose frameset browsers ignore, since something else comes first."""
+    frames = _FRAME.findall(data)
+    if frames:
+        yield b"<frameset>" + b"".join(frames)
+
+
+def _page_in_url(url: str) -> Iterator[bytes]:
+    """The page, or the image of markup, that a data: URL holds (RFC 2397)."""
+    match = _DATA.match(url)
+    if match is None:
+        return
+    data = unquote_to_bytes(match[2])
+    if match[1].lower().endswith(";base64"):
+        with suppress(ValueError):
+            yield b64decode(data)
+    else:
+        yield data

@@ -1,0 +1,99 @@
+"""The links in the values of attributes and headers, in style sheets and in text. All of them take time in proportion.
+
+Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section 3 (Link).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from minutch.parse.textlinks import text_outlinks
+
+LONGEST: Final = 8192
+"""Characters of a link that is taken from a style sheet or a header."""
+
+_BLANKS: Final = " \t\n\f\r"
+_CANDIDATE: Final = re.compile(r"[\s,]*+([^\s]++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
+_IN_CSS: Final = re.compile(
+    r"/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
+    r"|(?:(?P<link>@import\s++|url\(\s*+)|)(?:\"(?P<double>(?:[^\"\\\n]++|\\.)*+)\"?|'(?P<single>(?:[^'\\\n]++|\\.)*+)'?)"
+    r"|url\(\s*+(?P<plain>(?:[^\\)\s\"'(]++|\\.)++)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOTALL)
+_IN_LINK_HEADER: Final = re.compile(
+    rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
+)
+_LIKELY: Final = re.compile(r"(?:https?://|//?|\.\.?/)[\w~%-][^\s<>\"']*+", re.IGNORECASE)
+_PATH: Final = re.compile(r"\.(?<!\S\.)\.?/[\w~-][\w./~%-]{1,250}+(?:\?[\w.~%=&;+-]{0,250}+)?(?!\S)", re.ASCII)
+
+
+def in_srcset(value: str) -> Iterator[str]:
+    """The URLs of the candidates, without their descriptors."""
+    at = 0
+    while (match := _CANDIDATE.match(value, at)) is not None:
+        url, at = match[1], match.end()
+        if url.endswith(","):
+            at = match.end(1)
+        yield url.rstrip(",")
+
+
+def in_list(value: str) -> Iterator[str]:
+    """URLs between blanks or commas."""
+    return iter(value.replace(",", " ").split())
+
+
+def in_css(style: str) -> Iterator[str]:
+    """What url() and @import name; comments and other strings hold no links."""
+    for match in _IN_CSS.finditer(style):
+        text = match["plain"] or (match["link"] and (match["double"] or match["single"]))
+        if text and len(text) <= LONGEST:
+            yield _unescaped(text).strip(_BLANKS)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_character, text) if "\\" in text else text
+
+
+def _character(match: re.Match[str]) -> str:
+    code = int(match[1] or "0", 16)
+    if not match[1]:
+        return "" if match[2] == "\n" else match[2]
+    return chr(code) if 0 < code < 0xD800 or 0xDFFF < code < 0x110000 else "\ufffd"
+
+
+def in_link_header(value: str) -> Iterator[tuple[str, str]]:
+    """Target and parameters of each link in a Link header."""
+    at = 0
+    while (match := _IN_LINK_HEADER.match(value, at)) is not None:
+        yield match[1].strip(), match[2]
+        at = match.end()
+
+
+def is_likely(value: str) -> bool:
+    """Whether a value that may be anything looks like a URL or a path."""
+    return _LIKELY.fullmatch(value) is not None
+
+
+def in_policy(policy: str) -> Iterator[str]:
+    """Where a Content-Security-Policy has reports sent."""
+    for directive in policy.split(";"):
+        name, *values = directive.split() or [""]
+        if name.lower() == "report-uri":
+            yield from values
+
+
+def in_text(text: str) -> Iterator[str]:
+    """URLs of the web in running text, and paths that begin with a dot.
+
+    Such a path may begin at the page's folder or at the host's root: both are taken.
+    """
+    for link in text_outlinks(text):
+        if link.to_url.lower().startswith(("http://", "https://")):
+            yield link.to_url.rstrip(".,;:!?")
+    for match in _PATH.finditer(text):
+        path = match[0].rstrip(".,;:!?")
+        yield path
+        yield "/" + path.lstrip("./")

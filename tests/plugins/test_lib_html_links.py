@@ -1,0 +1,267 @@
+"""lib-html: links that browsers find and Nutch does not, kind by kind, from markup, headers, style sheets and text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from html import escape
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.kernels import html as kernels
+from minutch.plugin.points import Parse
+from plugins.lib_html import tree_layout
+from plugins.lib_html.browserlinks import DEEPEST
+from plugins.lib_html.linkkinds import KINDS, PLACES, kinds_of
+from plugins.lib_html.linkvalues import in_css, in_link_header, in_srcset, in_text
+from tests.support.golden import PROJECT
+from tests.support.pages import URL, configuration, content, links, parse, parse_all
+
+NUTCHS = configuration()
+ALL = configuration(**{"parser.html.outlinks.browser": "true"})
+HOST = "http://example.org"
+
+Read = Callable[[str], Iterator[Any]]
+
+
+def only(*kinds: str) -> Configuration:
+    return configuration(**{"parser.html.outlinks.kinds": ",".join(kinds)})
+
+
+def targets(found: Parse) -> list[str]:
+    """The links of a page on this host by their paths, others whole."""
+    return [url.removeprefix(HOST) for url, _ in links(found)]
+
+
+PAGES = [
+    ("base", "<head><base href=/b/></head><body>x", ["/b/"]),
+    ("background", "<body background=/a><table background=/b><td background=/c>x", ["/a", "/b", "/c"]),
+    ("cite", "<blockquote cite=/a>x</blockquote><q cite=/b>x</q><del cite=/c>x</del><p cite=/no>x", ["/a", "/b", "/c"]),
+    (
+        "comment",
+        "<p>x<!--[if lt IE 9]><script src=/a></script><a href=/b>y</a><![endif]--><!-- <a href=/no>z -->",
+        ["/a", "/b"],
+    ),
+    (
+        "css",
+        "<style>@import '/a'; p {background: URL( \"/b\" )}</style><p style='list-style: url(/c)'>x",
+        ["/a", "/b", "/c"],
+    ),
+    ("css", "<style>/* url(/no) */ q {content: 'url(/no)'} @import url(/a);</style>", ["/a"]),
+    ("data", "<object data=\"data:image/svg+xml,<svg><image xlink:href='/a'/></svg>\"></object>", []),
+    ("data,svg", "<object data=\"data:image/svg+xml,<svg><image xlink:hr%65f='/a'/></svg>\"></object>", ["/a"]),
+    ("data", "<embed src='data:text/html;charset=utf-8;base64,PGEgaHJlZj0vYT54PC9hPg=='>", ["/a"]),
+    ("doctype", "<!DOCTYPE html SYSTEM '/a.dtd'><p>x", ["/a.dtd"]),
+    ("doctype", "<!DOCTYPE html PUBLIC '-//W3C//DTD HTML 4.01//EN' '/no.dtd'><p>x", []),
+    ("empty", "<a href=/a></a><a href=#x></a><a href=/b rel=nofollow></a><a>x</a>", ["/a"]),
+    (
+        "form",
+        "<form><button formaction=/a>x</button><input type=submit formaction=/b></form><isindex action=/c>"
+        "<form action=/d></form><form action=/e>y</form>",
+        ["/a", "/b", "/c", "/d", "/e"],
+    ),
+    ("frame", "<p>x<frameset><frame src=/a></frame><FRAME name='>' src='/b'></frameset><framed src=/no>", ["/a", "/b"]),
+    ("frame", "<frameset><frame name=a></frameset>", []),
+    ("longdesc", "<img longdesc=/a alt=x><iframe longdesc=/b>y</iframe>", ["/a", "/b"]),
+    ("manifest", "<html manifest=/a><p>x", ["/a"]),
+    (
+        "media",
+        "<audio src=/a></audio><video src=/b poster=/c><track src=/d></video><embed src=/e>",
+        ["/a", "/b", "/c", "/d", "/e"],
+    ),
+    (
+        "media",
+        "<object data=/a codebase=/b archive='/c /d'><param value=/e><param value=no></object>",
+        ["/a", "/b", "/c", "/d", "/e"],
+    ),
+    (
+        "media",
+        "<input type=image src=/a><img dynsrc=/b lowsrc=/c><applet archive=/d,/e codebase=/f></applet>",
+        ["/a", "/b", "/c", "/d", "/e", "/f"],
+    ),
+    (
+        "meta",
+        "<head><meta property=og:image content=http://a.example/i.png><meta name=msapplication-config content=/a>",
+        ["http://a.example/i.png", "/a"],
+    ),
+    (
+        "meta",
+        "<head><meta http-equiv=Content-Security-Policy content=\"img-src 'self' /no; report-uri /a /b\">",
+        ["/a", "/b"],
+    ),
+    (
+        "meta",
+        "<head><meta name=copyright content=\"<img src='/a'>\"><meta name=x content=and/or><meta name=empty>",
+        ["/a"],
+    ),
+    ("meta", "<head><meta http-equiv=refresh content=\"9; url='/a'\">", ["/a"]),
+    ("ping", "<a href=x ping='/a /b'>x</a><area ping=/c>", ["/dir/x", "/a", "/b", "/c"]),
+    ("post", "<form action=/a method=POST>x</form><form action=/no></form>", ["/a"]),
+    ("profile", "<head profile='/a /b'></head><body>x", ["/a", "/b"]),
+    ("srcdoc", "<iframe srcdoc='<a href=/a>x</a><p>y'></iframe>z", ["/a"]),
+    ("srcdoc", "<iframe srcdoc='<a href=/a>x</a>'>fallback</iframe>", ["/a"]),
+    (
+        "srcset",
+        "<img srcset='/a 1x,\n /b 2x'><source srcset='/c,/d'><link imagesrcset='/e 9w, /f,'>",
+        ["/a", "/b", "/c,/d", "/e", "/f"],
+    ),
+    ("svg", "<svg><image xlink:href=/a /><use href=/b#c /><script xlink:href=/d></script></svg>", ["/a", "/b#c", "/d"]),
+    (
+        "text",
+        "<p>see http://a.example/x, or ../a/b.html. Not and/or a.b",
+        ["http://a.example/x", "/a/b.html", "/a/b.html"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kinds", "page", "expected"), PAGES)
+def test_each_kind_alone(kinds: str, page: str, expected: list[str]) -> None:
+    found = targets(parse(page, only(*kinds.split(","))))
+    assert [target for target in found if target != "/iframe"] == expected
+    everything = targets(parse(page, ALL))
+    assert set(expected) <= set(everything)
+    if kinds != "ping":
+        assert targets(parse(page, NUTCHS)) == []
+
+
+def test_every_kind_has_a_page() -> None:
+    assert {kind for kinds, _, _ in PAGES for kind in kinds.split(",")} | {"header"} == KINDS
+
+
+def test_every_kind_is_described_in_the_defaults() -> None:
+    text = (PROJECT / "conf" / "nutch-default.xml").read_text(encoding="utf-8")
+    entry = text.split("<name>parser.html.outlinks.kinds</name>")[1].split("</property>")[0]
+    assert sorted(KINDS - set(re.findall(r"\w+", entry))) == []
+
+
+def test_kinds_are_added_and_taken_away() -> None:
+    assert kinds_of(NUTCHS) == frozenset()
+    assert kinds_of(ALL) == KINDS
+    some = {"parser.html.outlinks.browser": "true", "parser.html.outlinks.kinds": "-text, -ping"}
+    assert kinds_of(configuration(**some)) == KINDS - {"text", "ping"}
+    with pytest.raises(ConfigError, match="no kind 'srcsets'"):
+        kinds_of(only("srcsets"))
+
+
+def test_nutchs_links_come_first_and_each_other_target_once() -> None:
+    page = "<a href=/a ping='/p /p'></a><img srcset=/p src=/i><a href=/b>x</a>"
+    assert targets(parse(page, ALL)) == ["/i", "/b", "/p", "/a"]
+
+
+def test_the_rules_for_other_links_hold() -> None:
+    page = "<a rel=nofollow href=/a ping=/b></a><video src=/c></video><form action=/d method=post>x</form>"
+    some = {"parser.html.outlinks.browser": "true", "parser.html.outlinks.ignore_tags": "video"}
+    assert targets(parse(page, configuration(**some))) == ["/d"]
+    assert targets(parse(f"<head><meta name=robots content=nofollow></head><body>{page}", ALL)) == []
+    assert targets(parse("<head><base href=/x/></head><body><video src=y></video>", only("media"))) == ["/x/y"]
+
+
+def header_targets(**headers: str) -> list[str]:
+    page = content("<head><base href=/b/></head><body>x", **headers)
+    return targets(parse_all(page, only("header"))[URL])
+
+
+def test_links_in_headers_are_relative_to_the_page() -> None:
+    assert header_targets(Link='</a>; rel="next, last", <b;c>;title="<no>", <http://c.example/d>') == [
+        "/a",
+        "/dir/b;c",
+        "http://c.example/d",
+    ]
+    assert header_targets(link="</a>; rel=nofollow, </b>") == ["/b"]
+    assert header_targets(Refresh="9; url=r", Content_Location="c.en.html") == ["/dir/r", "/dir/c.en.html"]
+    assert header_targets(Refresh="soon", Link="no link", Content_Location="") == []
+
+
+def test_headers_and_style_sheets_of_other_types() -> None:
+    conf = {"parser.html.outlinks.browser": "true"}
+    page = content(
+        "@font-face{font-family: a;src: url(/f.woff) format('woff'), url('g.woff')}", "text/css", Link="</l>"
+    )
+    [parsed] = parse_all(page, configuration("parse-(html|tika)", **conf)).values()
+    assert targets(parsed) == ["/f.woff", "/dir/g.woff", "/l"]
+    [parsed] = parse_all(page, configuration("parse-(html|tika)")).values()
+    assert targets(parsed) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a", ["a"]),
+        ("a 1x, b 2x", ["a", "b"]),
+        (" , a(1,2) 1x (x,y), b", ["a(1,2)", "b"]),
+        ("a, b,, c ,d", ["a", "b", "c", "d"]),
+        ("data:,x 1x, b", ["data:,x", "b"]),
+        (" ", []),
+        ("a (", ["a"]),
+    ],
+)
+def test_srcset(value: str, expected: list[str]) -> None:
+    assert list(in_srcset(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"),
+    [
+        ("url(a) url( 'b' ) url(\"c d\")", ["a", "b", "c d"]),
+        (r"url(a\)b) url('\61 b\'')", ["a)b", "ab'"]),
+        ("@import 'a'; @IMPORT\t\"b\" print;@import url(c)", ["a", "b", "c"]),
+        ("/* url(a) **/ url(b) /* url(c)", ["b"]),
+        ("'url(a)' \"url(b)\" url(c", ["c"]),
+        ("url() url('' url(", []),
+    ],
+)
+def test_css(style: str, expected: list[str]) -> None:
+    assert list(in_css(style)) == expected
+
+
+def test_text() -> None:
+    text = "at https://a.example/b?c=d#e. or mailto:a@b ./c/d ../e.html, a./f .. ../ (../g)"
+    assert list(in_text(text)) == ["https://a.example/b?c=d#e", "./c/d", "/c/d"]
+
+
+@pytest.mark.parametrize("read", [in_css, in_srcset, in_text, in_link_header])
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="url(@import'\"/*\\<>;, .:h)", max_size=60))
+def test_any_value_is_read(read: Read, text: str) -> None:
+    for found in read(text):
+        assert found is not None
+
+
+@pytest.mark.parametrize("read", [in_css, in_srcset, in_text, in_link_header])
+@pytest.mark.parametrize(
+    "piece", ["url(", "url('", "@import '", "/*", "*", "'\\", "a(", ",", "<", '<a>;"', "./", "../a", "http:", "a ", '"']
+)
+def test_long_values_take_no_longer_than_they_should(read: Read, piece: str) -> None:
+    """A pass that is not linear would be seen here as a test that takes minutes."""
+    assert sum(1 for _ in read(piece * 100_000)) <= 300_000
+
+
+def test_pages_within_pages_end_somewhere() -> None:
+    def nested(levels: int) -> str:
+        inner = f"<a href=/{levels}>x</a>"
+        return f"{inner}<iframe srcdoc='{escape(nested(levels - 1))}'></iframe>" if levels else inner
+
+    assert targets(parse(nested(5), only("srcdoc"))) == [f"/{5 - level}" for level in range(DEEPEST)]
+
+
+def test_the_walk_in_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [page for _, page, _ in PAGES]
+    by_kernel = [links(parse(page, ALL)) for page in pages]
+    tree_layout.attribute_numbers.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "NEXT", kernels.NEXT + 8)
+        conf = configuration(**{"parser.html.outlinks.browser": "true", "parser.html.outlinks.kinds": ""})
+        assert [links(parse(page, conf)) for page in pages] == by_kernel
+        assert tree_layout.attribute_numbers() is None
+    tree_layout.attribute_numbers.cache_clear()
+
+
+def test_places_are_lower_case_and_of_known_kinds() -> None:
+    for name, place in PLACES.items():
+        assert name == name.lower()
+        assert {tag.lower() for tag in place.elements} == place.elements
