@@ -14,6 +14,7 @@ from minutch.fetch.ledger import Outcome
 from minutch.fetch.settings import RedirectSettings
 from minutch.formats.writables import Text
 from minutch.records import crawldatum as status
+from minutch.records import entitytag
 from minutch.records import protocolstatus as protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import REPR_URL_KEY
@@ -114,10 +115,12 @@ def redirect_datum(
 ) -> CrawlDatum:
     """The datum of a redirect's target: interval, score and metadata of where it comes from.
 
-    A cookie goes along to the same host only, and not from https to http. Nutch takes it everywhere.
+    A cookie goes along to the same host only, and not from https to http. Nutch takes it everywhere. An entity tag
+    stays behind.
     """
     datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
     datum.metadata = origin.metadata.copy()
+    datum.metadata.pop(entitytag.KEY, None)
     if COOKIE in datum.metadata and not _may_see_cookie(url, target):
         del datum.metadata[COOKIE]
     if representative is not None:

@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 
 PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
 CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
-TRUNCATED_KEY: Final = "http.content.truncated"
 
 
 @dataclass(slots=True)

@@ -134,7 +134,7 @@ def open_session(
     queues = FetchQueues(settings.queues, follow=follow, seed=now)
     key = queue_key(settings.queues.mode, resolve_address)
     filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
-    protocols = ProtocolLookup(conf, clock, state if settings.store_etag else None)
+    protocols = ProtocolLookup(conf)
     feeder = Feeder(
         fetch_list(files),
         key,

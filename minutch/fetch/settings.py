@@ -211,7 +211,6 @@ class FetchSettings:
     normalize_urls: bool
     publish: bool
     record_skipped: bool
-    store_etag: bool
     processes: int
 
     @classmethod
@@ -241,7 +240,6 @@ class FetchSettings:
             normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),
             publish=conf.get_boolean("fetcher.publisher", False),
             record_skipped=conf.get_boolean("fetcher.record.skipped", True),
-            store_etag=conf.get_boolean("http.store.etag", True),
             processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
         )
 

@@ -22,13 +22,12 @@ from minutch.plugin.points import Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
 from minutch.records.links import Outlink
-from minutch.records.metadata import FETCH_STATUS_KEY, FETCH_TIME_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY
+from minutch.records.metadata import FETCH_STATUS_KEY, FETCH_TIME_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY, TRUNCATED_KEY
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import MAJOR_NAMES
 
 log = logging.getLogger(__name__)
 
-TRUNCATED_KEY: Final = "http.content.truncated"
 CONTENT_LENGTH_KEY: Final = "Content-Length"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 

@@ -42,6 +42,7 @@ SIGNATURE_KEY: Final = "nutch.content.digest"
 SEGMENT_NAME_KEY: Final = "nutch.segment.name"
 SCORE_KEY: Final = "nutch.crawl.score"
 CONTENT_FETCH_TIME_KEY: Final = "nutch.fetch.time"
+TRUNCATED_KEY: Final = "http.content.truncated"
 
 
 class Metadata(dict[str, list[str]], Writable):

@@ -20,6 +20,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
 from minutch.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
+from minutch.records import entitytag
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -31,6 +32,7 @@ from minutch.records.metadata import (
     RESPONSE_CODE_KEY,
     RESPONSE_HEADERS_KEY,
     RESPONSE_TIME_KEY,
+    TRUNCATED_KEY,
     Metadata,
 )
 from minutch.records.protocolstatus import ProtocolStatus
@@ -52,12 +54,9 @@ from .tls import java_name
 
 log = logging.getLogger(__name__)
 
-TRUNCATED_KEY: Final = "http.content.truncated"
 TRUNCATED_REASON_KEY: Final = "http.content.truncated.reason"
 CIPHER_SUITES_KEY: Final = "_cipher_suites_"
 TLS_VERDICT_KEY: Final = "_tls_verdict_"
-ETAG_KEY: Final = Text("ETag")
-"""Key in a datum's metadata under which an entity tag comes in, for If-None-Match."""
 
 _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
@@ -188,9 +187,9 @@ class HttpBase(Protocol):
                 headers.append((b"Cookie", _CONTROLS.sub("", text).encode()))
         if settings.if_modified_since and datum.modified_time > 0:
             headers.append((b"If-Modified-Since", format_date(datum.modified_time).encode()))
-            etag = datum.metadata.get(ETAG_KEY)
+            etag = entitytag.known_tag(str(url), datum) if settings.store_etag else None
             if etag is not None:
-                headers.append((b"If-None-Match", _CONTROLS.sub("", str(etag)).encode("latin-1", "replace")))
+                headers.append((b"If-None-Match", _CONTROLS.sub("", etag).encode("latin-1", "replace")))
         return headers
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
