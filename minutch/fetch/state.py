@@ -18,9 +18,11 @@ _SCHEMA: Final = "CREATE TABLE busy (host TEXT PRIMARY KEY, until INTEGER) WITHO
 
 
 def state_folder(segment: Path) -> Path:
-    """Where a crawl keeps its state: `.fetchstate` beside the folder of segments (or in it, if it is not so called)."""
-    parent = segment.resolve().parent
-    return (parent.parent if parent.name == "segments" else parent) / ".fetchstate"
+    """Where a crawl keeps its state: `.fetchstate` beside the folder of segments.
+
+    Never in it: Nutch takes whatever lies there for a segment (`-dir`).
+    """
+    return segment.resolve().parent.parent / ".fetchstate"
 
 
 class FetchState(StateFile):

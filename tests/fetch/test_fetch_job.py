@@ -227,6 +227,16 @@ def test_robots_txt_is_not_asked_for_again_in_the_next_round(server: Misbehaving
     assert server.requests["/robots.txt"] == 1
 
 
+def test_a_folder_of_segments_holds_segments_alone(server: MisbehavingServer, tmp_path: Path) -> None:
+    """Nutch takes everything in it for one, whatever the folder is called."""
+    made = make_segment(tmp_path / "made", pages(server, 2))
+    segment = Segment(tmp_path / "crawl" / "rounds" / made.name)
+    segment.path.parent.mkdir(parents=True)
+    made.path.rename(segment.path)
+    assert fetch_segment(segment, conf_for())["fetched"] == 2
+    assert [path.name for path in segment.path.parent.iterdir()] == [segment.name]
+
+
 def test_a_busy_host_is_left_alone_in_the_next_round(server: MisbehavingServer, tmp_path: Path) -> None:
     server.pages["/p"] = page(b"", "Retry-After: 3600", status="503 Busy")
     conf = conf_for().with_values({"http.retry.after.max.seconds": "86400"})

@@ -163,7 +163,7 @@ def test_metrics_are_served() -> None:
 
 def test_state_is_kept_beside_the_segments(tmp_path: Path) -> None:
     assert state_folder(tmp_path / "crawl/segments/2026") == tmp_path / "crawl/.fetchstate"
-    assert state_folder(tmp_path / "elsewhere/2026") == tmp_path / "elsewhere/.fetchstate"
+    assert state_folder(tmp_path / "crawl/elsewhere/2026") == tmp_path / "crawl/.fetchstate"
 
 
 def test_state_outlives_its_process(tmp_path: Path) -> None:
