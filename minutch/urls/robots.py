@@ -5,7 +5,7 @@ anything, `$` at the end for the end. Rules and URLs are compared after the same
 plain rules by length and takes wildcards apart at their stars, so it is linear in the path whatever a file says.
 
 Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons 1.6, whose additions
-are kept: a rule on …/index.html also applies to the folder's page.
+are kept: an Allow of …/index.html also allows the folder's page. (crawler-commons lets a Disallow forbid it, too.)
 """
 
 from __future__ import annotations
@@ -77,9 +77,8 @@ class RobotRules:
         self._wildcards: list[_Wildcard] = []
         for rule in self.rules:
             self._index(rule.path, rule.allow)
-            folder = _INDEX.search(rule.path)
-            if folder is not None:
-                self._index(rule.path[: rule.path.index("index.htm")] + "$", rule.allow)
+            if rule.allow and _INDEX.search(rule.path) is not None:
+                self._index(rule.path[: rule.path.index("index.htm")] + "$", True)
         self._lengths = sorted({len(path) for path in self._prefixes}, reverse=True)
         self._wildcards.sort(key=lambda rule: (-rule.length, not rule.allow))
 
