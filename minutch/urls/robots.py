@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from minutch.errors import UrlError
 from minutch.urls.parts import parse
-from minutch.urls.robotsfile import Group, RobotsFile, read_robots
+from minutch.urls.robotsfile import MAX_BYTES, Group, RobotsFile, read_robots
 from minutch.urls.uri import normalize_escapes, parse_uri
 
 _TOKEN = re.compile("[a-z_-]+")
@@ -153,13 +153,15 @@ def normal_rule(path: str) -> str:
     return normalize_escapes(path.removesuffix("$")).replace("$", "%24") + ("$" if to_end else "")
 
 
-def parse_robots(content: bytes, content_type: str, agents: Collection[str], url: str = "") -> RobotRules:
+def parse_robots(
+    content: bytes, content_type: str, agents: Collection[str], url: str = "", limit: int = MAX_BYTES
+) -> RobotRules:
     """The rules of a file for a crawler that goes by these names (in lower case, without `*`).
 
     Groups that name one of them count together; without any, those for `*`. `url` is where the file was found, for
-    sitemaps given relative to it.
+    sitemaps given relative to it. At most `limit` bytes are read.
     """
-    robots = read_robots(content, content_type)
+    robots = read_robots(content, content_type, limit)
     if robots is None:
         return RobotRules(allow_all=True)
     groups, delays = _choose(robots, agents)

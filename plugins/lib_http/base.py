@@ -316,7 +316,7 @@ class HttpBase(Protocol):
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
             metadata.set(TRUNCATED_REASON_KEY, truncated)
-        return Answer(reply.code, body, metadata)
+        return Answer(reply.code, body, metadata, truncated is None and reply.error is None)
 
     def _broken(self, code: int, body: bytes, error: Exception, metadata: Metadata) -> tuple[bytes, str | None]:
         """Content that broke off: an error page may go without, a page cut off by a plain close is kept as it is."""

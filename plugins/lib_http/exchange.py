@@ -55,6 +55,8 @@ class Answer:
     code: int
     body: bytes
     metadata: Metadata
+    whole: bool = True
+    """Neither cut off nor damaged."""
 
     def header(self, name: str) -> str | None:
         """The value of a header, None if it is not there."""

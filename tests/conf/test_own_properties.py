@@ -31,6 +31,7 @@ OWN = {
     "http.dns.servers",
     "http.retry.after.max.seconds",
     "http.robots.cache.seconds",
+    "http.robots.content.limit",
     "http.robots.parser",
     "http.robots.unreachable.allow",
     "http.store.etag",
