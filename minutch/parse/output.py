@@ -36,7 +36,7 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.links import Outlink
-from minutch.records.metadata import FETCH_TIME_KEY, REPR_URL_KEY, SIGNATURE_KEY, TRUNCATED_KEY
+from minutch.records.metadata import DAMAGED_KEY, FETCH_TIME_KEY, REPR_URL_KEY, SIGNATURE_KEY, TRUNCATED_KEY
 from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS_REDIRECT
@@ -194,7 +194,7 @@ def _signature(url: str, data: ParseData) -> bytes:
 def _tag(data: ParseData) -> str:
     """The entity tag of a page's content; empty if the page is not whole, which another request may mend."""
     metadata = data.content_meta
-    if metadata.first(TRUNCATED_KEY) == "true":
+    if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
         return ""
     return next((values[0] for name in _TAG_HEADERS if (values := metadata.get(name))), "")
 

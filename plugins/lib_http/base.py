@@ -26,6 +26,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     CONTENT_FETCH_TIME_KEY,
+    DAMAGED_KEY,
     IP_ADDRESS_KEY,
     PROTOCOL_VERSIONS_KEY,
     REQUEST_KEY,
@@ -306,17 +307,21 @@ class HttpBase(Protocol):
         body, truncated = reply.body, reply.truncated
         if reply.error is not None:
             body, truncated = self._broken(reply.code, body, reply.error, metadata)
+        whole = truncated is None and reply.error is None
         if body and metadata.first("Content-Encoding") is not None:
             coding = ", ".join(field_values(reply.head, "content-encoding"))
-            body = decode(body, coding, limit if limit < 0 else limit + 1)
+            body, undamaged = decode(body, coding, limit if limit < 0 else limit + 1)
+            if whole and not undamaged:
+                whole = False
+                metadata.set(DAMAGED_KEY, "true")
             if 0 <= limit < len(body):
-                body, truncated = body[:limit], "length"
+                body, truncated, whole = body[:limit], "length", False
         if truncated is None and reply.error is None and _is_shorter(body, metadata.first("Content-Length")):
             metadata.set(TRUNCATED_KEY, "false")  # else the length before decoding would speak against it
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
             metadata.set(TRUNCATED_REASON_KEY, truncated)
-        return Answer(reply.code, body, metadata, truncated is None and reply.error is None)
+        return Answer(reply.code, body, metadata, whole)
 
     def _broken(self, code: int, body: bytes, error: Exception, metadata: Metadata) -> tuple[bytes, str | None]:
         """Content that broke off: an error page may go without, a page cut off by a plain close is kept as it is."""

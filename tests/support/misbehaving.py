@@ -35,7 +35,7 @@ BOMB = b"0" * (20 * LIMIT)
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that goes wrong. `body`: the content kept (None: not looked at); `truncated`: the mark it gets."""
+    """One thing that goes wrong. `body`: the content kept (None: any); `truncated` and `damaged`: its marks."""
 
     answer: bytes | Answer
     status: str
@@ -43,6 +43,7 @@ class Fault:
     truncated: str | None = None
     says: str = ""
     """Part of the ProtocolStatus' message."""
+    damaged: str | None = None
 
 
 FAULTS: dict[str, Fault] = {}
@@ -112,7 +113,13 @@ _plain("nul-in-body", _length(b"a\0b\0" * 5), body=b"a\0b\0" * 5)
 _plain("bad-charset", _length(b"\xff\xfe\xfd", "Content-Type: text/html; charset=no-such"), body=b"\xff\xfe\xfd")
 _plain("unknown-coding", _length(PAGE, "Content-Encoding: rot13"), body=PAGE)
 _plain("not-really-gzip", _length(PAGE, "Content-Encoding: gzip"), body=PAGE)
-_plain("gzip-cut-off", _length(gzip.compress(PAGE)[:-8], "Content-Encoding: gzip"), body=PAGE)
+_plain("gzip-cut-off", _length(gzip.compress(PAGE)[:-8], "Content-Encoding: gzip"), body=PAGE, damaged="true")
+_plain(
+    "gzip-bad-checksum",
+    _length(gzip.compress(PAGE)[:-8] + bytes(8), "Content-Encoding: gzip"),
+    body=PAGE,
+    damaged="true",
+)
 _plain("gzip-twice", _length(gzip.compress(gzip.compress(PAGE)), "Content-Encoding: gzip, gzip"), body=PAGE)
 _plain("deflate-zlib", _length(zlib.compress(PAGE), "Content-Encoding: deflate"), body=PAGE)
 _plain("deflate-raw", _length(zlib.compress(PAGE)[2:-4], "Content-Encoding: deflate"), body=PAGE)
