@@ -1,8 +1,8 @@
 """Content codings undone within a limit: gzip, deflate (zlib-wrapped or raw), br and zstd.
 
 Each decoder yields as much as it can and stops at `limit` bytes, so a bomb costs no more than a page. Damaged or cut
-off data gives what came before the damage, and says so; as Nutch's GZIPUtils.unzipBestEffort does. (Nutch's own reading of
-`deflate` knows only the raw form and gives nothing for the zlib-wrapped one, which is the standard.)
+off data gives what came before the damage, as Nutch's GZIPUtils.unzipBestEffort does, and says so. (Nutch's own reading
+of `deflate` knows only the raw form and gives nothing for the zlib-wrapped one, which is the standard.)
 """
 
 from __future__ import annotations

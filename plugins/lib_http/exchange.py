@@ -64,7 +64,10 @@ class Answer:
 
     @property
     def location(self) -> str:
-        """The target of a redirect. Raw UTF-8 in it is read as such, as browsers do."""
+        """The target of a redirect; of several Location headers the last counts, as in Nutch.
+
+        Raw UTF-8 in it is read as such, as browsers do.
+        """
         text = self.header("Location") or ""
         try:
             return text.encode("latin-1").decode("utf-8")
