@@ -49,6 +49,7 @@ _DENIALS: Final = {
 _FOLLOW: Final = struct.Struct(">II")
 ROBOTS_DENIED: Final = ProtocolStatus(protocolstatus.ROBOTS_DENIED)
 FAILED: Final = ProtocolStatus(protocolstatus.FAILED)
+ROBOTS_DEFER: Final = "robots.txt defers visits"
 
 
 @dataclass(slots=True)
@@ -209,7 +210,7 @@ class ChainRunner:
             given_up = self.queues.defer(item, robots.defer_delay, robots.defer_retries, now)
         chain.put_back = True
         self.stats.events["robots_defer_visits_dropped_total"] += len(given_up)
-        self.handover.purged(given_up, Outcome.DEFERRED, "robots.txt defers visits")
+        self.handover.purged(given_up, Outcome.DEFERRED, ROBOTS_DEFER)
 
     # -- request -----------------------------------------------------------------------------------------------
 

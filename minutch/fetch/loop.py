@@ -17,7 +17,7 @@ from typing import Final
 
 from minutch.clock import Clock
 from minutch.errors import MinutchError, StoreError
-from minutch.fetch.chain import FAILED, Chain, ChainRunner, pack_follow
+from minutch.fetch.chain import FAILED, ROBOTS_DEFER, Chain, ChainRunner, pack_follow
 from minutch.fetch.feeder import Feeder
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import FetchLog, Frame, Part
@@ -382,6 +382,7 @@ class FetchLoop:
             self._threads = max(1, self._threads + change)
             log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._threads)
         self._look_for_hung(now)
+        self._give_up_deferred(now)
         self._pump()
 
     def _look_for_hung(self, now: int) -> None:
@@ -396,6 +397,17 @@ class FetchLoop:
         if idle and not self.queues.resting_on_purpose():
             log.warning("no new request for %d ms", now - self._last_start)
             self.stop(Outcome.SKIPPED_TIMEOUT)
+
+    def _give_up_deferred(self, now: int) -> None:
+        """Leave hosts whose robots.txt defers visits to a later fetch, where this one waits for nothing else."""
+        wait = self.settings.robots.defer_wait
+        if wait < 0 or self._running or not self.feeder.done or not self.queues.size:
+            return
+        dropped = self.queues.drop_deferred(wait, now)
+        if dropped:
+            log.info("%d URLs of deferred hosts are left to a later fetch", len(dropped))
+            self.stats.events["robots_defer_visits_dropped_total"] += len(dropped)
+            self.purged(dropped, Outcome.DEFERRED, ROBOTS_DEFER)
 
     def snapshot(self, pages: int = 0, size: int = 0) -> Snapshot:
         """The state of the fetch; `pages` and `size` are those of the last second."""

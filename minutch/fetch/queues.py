@@ -289,6 +289,14 @@ class FetchQueues:
         queue = self.queues.get(queue_id)
         return [] if queue is None else self._empty(queue)
 
+    def drop_deferred(self, wait: int, now: int) -> list[FetchItem]:
+        """Empty all queues if each is deferred for more than `wait` ms from now; returns what waited."""
+        waiting = [queue for queue in self.queues.values() if queue.items]
+        for queue in waiting:
+            if not (queue.deferrals and queue.resting_on_purpose and queue.next_fetch - now > wait):
+                return []
+        return self.drop_all()
+
     def met_lately(self, url: str, now: int) -> bool:
         """The redirect's target was queued lately (fetcher.redirect.dedupcache.*)."""
         return self._redirects.met_lately(url, now)

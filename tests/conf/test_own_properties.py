@@ -30,6 +30,7 @@ OWN = {
     "http.dns.resolver",
     "http.dns.servers",
     "http.retry.after.max.seconds",
+    "http.robots.503.defer.visits.wait",
     "http.robots.cache.seconds",
     "http.robots.content.limit",
     "http.robots.parser",

@@ -227,6 +227,17 @@ def test_robots_txt_is_not_asked_for_again_in_the_next_round(server: Misbehaving
     assert server.requests["/robots.txt"] == 1
 
 
+@pytest.mark.parametrize("answer", ["500 Oops", "429 Slow"])
+def test_a_failing_robots_txt_keeps_no_fetch_open(server: MisbehavingServer, tmp_path: Path, answer: str) -> None:
+    server.pages["/robots.txt"] = page(b"", status=answer)
+    urls = pages(server, 4)
+    segment = make_segment(tmp_path, urls)
+    counters = fetch_segment(segment, conf_for())
+    assert (counters["generated"], counters["deferred"]) == (4, 4)
+    assert server.requests == {"/robots.txt": 1}
+    assert {url: datum.status_name for url, (datum,) in fetched(segment).items()} == dict.fromkeys(urls, "linked")
+
+
 def test_a_folder_of_segments_holds_segments_alone(server: MisbehavingServer, tmp_path: Path) -> None:
     """Nutch takes everything in it for one, whatever the folder is called."""
     made = make_segment(tmp_path / "made", pages(server, 2))
