@@ -18,17 +18,20 @@ from typing import Final, Protocol
 
 from minutch.clock import Clock
 from minutch.errors import ProtocolError
+from minutch.fetch.decisions import (
+    PERMANENT_REFRESH_SECONDS,
+    REPR_KEY,
+    Decision,
+    RedirectRules,
+    Verdict,
+    decide,
+    ending,
+    redirect_datum,
+    retry_after,
+)
 from minutch.fetch.hosts import QueueKey
 from minutch.fetch.ledger import Outcome
 from minutch.fetch.log import Frame, Part
-from minutch.fetch.outcome import (
-    PERMANENT_REFRESH_SECONDS,
-    REPR_KEY,
-    RedirectRules,
-    ending,
-    redirect_datum,
-)
-from minutch.fetch.politeness import Decision, Verdict, decide, retry_after
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import ParsedPage, Recorder
 from minutch.fetch.settings import FetchSettings

@@ -21,11 +21,10 @@ from minutch.fetch.chain import FAILED, ROBOTS_DEFER, Chain, ChainRunner, pack_f
 from minutch.fetch.feeder import Feeder
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import FetchLog, Frame, Part
-from minutch.fetch.pressure import BandwidthGovernor, ThroughputGuard
 from minutch.fetch.queues import FetchItem, FetchQueues, QueuingStatus
 from minutch.fetch.recorder import ParsedPage, Recorder
 from minutch.fetch.settings import FetchSettings
-from minutch.fetch.stats import FetchStats
+from minutch.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
 

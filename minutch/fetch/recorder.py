@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from minutch.errors import MinutchError
+from minutch.fetch.decisions import skipped_status
 from minutch.fetch.log import Frame, Part
-from minutch.fetch.outcome import skipped_status
 from minutch.fetch.settings import FetchSettings
 from minutch.formats.writables import Text
 from minutch.parse.packing import PackedDocument

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from xml.parsers import expat
 
 from minutch.errors import ConfigError
-from minutch.parse.charsetlabels import lookup
+from minutch.parse.charset import lookup
 from minutch.parse.mimerules import OCTET_STREAM, TEXT_PLAIN, XML, TypeRegistry, read_rules
 
 if TYPE_CHECKING:

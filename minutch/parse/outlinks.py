@@ -5,7 +5,7 @@ or stays on, the host (db.ignore.external.links.mode = byDomain: the domain) goe
 normalized (scope `outlink`) and filtered. Matches org.apache.nutch.parse.ParseOutputFormat.filterNormalize.
 
 Normalizing and filtering don't depend on the page, so their verdicts are kept for the links of other pages. Links that
-come as a run are looked at together, those of many pages at once.
+come as a run are judged together, those of many pages at once.
 """
 
 from __future__ import annotations

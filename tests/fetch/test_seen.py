@@ -16,9 +16,9 @@ from minutch.fetch import state as state_module
 from minutch.fetch.display import Display, host_table, live_line, result_table, status_lines, time_left
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.loop import Snapshot
-from minutch.fetch.metrics import MetricsServer, metrics_text
 from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import MAX_HOSTS, FetchStats
+from minutch.fetch.telemetry import MetricsServer, metrics_text
 
 NOW = Snapshot(
     active=7,
