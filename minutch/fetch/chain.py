@@ -4,8 +4,9 @@
                   │                    └─ redirect ─ target ─ robots.txt ─ request ─ …   at most http.redirect.max
                   └─ denied, deferred, unreachable
 
-Matches the inner loop of org.apache.nutch.fetcher.FetcherThread.run. The decisions themselves are made by
-`politeness.decide`, `outcome.ending` and `outcome.RedirectRules`.
+The decisions themselves are made by
+`decide`, `ending` and `RedirectRules` of decisions.py.
+Source: the inner loop of org.apache.nutch.fetcher.FetcherThread.run.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Handover(Protocol):
         ...
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Tell the publishers."""
+        """Pass an event to the publishers."""
         ...
 
     def hand_over(self, chain: Chain, item: FetchItem) -> bool:

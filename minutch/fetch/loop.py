@@ -3,7 +3,7 @@
 `_pump` starts chains as long as the queues yield; it runs when a chain ends and when the next queue wakes up, so
 nothing polls. Once a second `_tick` looks after limits: time, throughput, bandwidth, whatever hangs.
 
-Matches org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
+Source: org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Hooks:
-    """What the loop tells others; each may be left out."""
+    """What others want to hear of the loop; each may be left out."""
 
     tick: Callable[[Snapshot], None] = lambda snapshot: None
     publish: Callable[[str, str, dict[str, object]], None] = lambda kind, url, data: None
@@ -182,7 +182,7 @@ class FetchLoop:
             self._skip(item, outcome)
 
     def wake(self) -> None:
-        """Look again for something to do."""
+        """Check again for something to do."""
         self._pump()
 
     def _abort(self, error: BaseException) -> None:
@@ -279,7 +279,7 @@ class FetchLoop:
             self._skip(item, outcome, reason)
 
     def parsed(self, chain: Chain, page: ParsedPage) -> None:
-        """Tell the publishers of a parsed page, and queue the links of it that are to be followed now."""
+        """Publish a parsed page, and queue its links that are to be followed now."""
         if self.settings.publish:
             for url, data in page.events:
                 self.hooks.publish("REPORT", url, data)

@@ -110,7 +110,7 @@ class FetchParser:
 
 
 class _Batch:
-    """Pages that are with a worker. Its connection is watched, and looked at from time to time."""
+    """Pages that are with a worker. Its connection is watched, and polled from time to time."""
 
     def __init__(self, parser: FetchParser, pool: WorkerPool[ParsedPage], pages: list[_Waiting]) -> None:
         self._parser = parser
@@ -156,7 +156,7 @@ class _Batch:
 
 
 def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> None:
-    """No worker could be had, or what it said could not be read: that is told to those who wait, who go on."""
+    """No worker could be had, or its answer not be read: whoever waits gets the error, and goes on."""
     log.error("no parse: %s: %s", type(error).__name__, error)
     for future in futures:
         if not future.done():

@@ -12,7 +12,7 @@ A queue yields an item when it rests no longer and has fewer than `max_threads` 
 queue rests `crawl_delay` after each item, with more `min_delay` (FetchItemQueue: robots.txt's Crawl-Delay then has no
 effect). Queues that can yield sooner stand nearer the top of a heap, so that `take` costs O(log queues).
 
-Matches org.apache.nutch.fetcher.FetchItemQueues and FetchItemQueue, except: items that are dropped are handed back, so
+Source: org.apache.nutch.fetcher.FetchItemQueues and FetchItemQueue, except: items that are dropped are handed back, so
 that the caller can give each its status; a deferred item gives its place in the queue back (in Nutch the place stays
 taken until the whole fetch times out); back-off has jitter (fetcher.exceptions.per.queue.jitter, 0 restores Nutch's).
 """
@@ -199,7 +199,7 @@ class FetchQueues:
         self.in_progress += 1
 
     def queue(self, queue_id: str, now: int) -> FetchQueue:
-        """The queue of that name, made if need be."""
+        """The queue of that name; a new one if there is none."""
         queue = self.queues.get(queue_id)
         if queue is None:
             settings = self.settings

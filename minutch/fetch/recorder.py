@@ -1,6 +1,6 @@
 """Makes the records that a fetched page leaves in the segment: crawl_fetch, content, and what parsing adds.
 
-Matches org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to one page here, while
+Source: org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to one page here, while
 in Nutch all successes share one object and with it the last modified time of whichever page had one.
 
 A URL that was not asked for (time limit, purged queue, deferral, …) gets a record too: status `linked` with score 0

@@ -9,8 +9,9 @@
                    fetch_success for a page found inside another one (a feed's entry)
     parse_data     status, title, the outlinks kept, metadata
 
-Matches org.apache.nutch.parse.ParseOutputFormat (write). At most db.max.outlinks.per.page links are kept, in order;
+At most db.max.outlinks.per.page links are kept, in order;
 those longer than db.max.outlink.length are passed over. With fetcher.parse the fetcher has filtered them already.
+Source: org.apache.nutch.parse.ParseOutputFormat (write).
 """
 
 from __future__ import annotations

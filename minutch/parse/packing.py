@@ -240,7 +240,7 @@ class PartWriters:
                 last = url
 
     def _merge(self, folder: str, part: int) -> None:
-        """Write one MapFile anew with the pages that were kept for it."""
+        """Rewrite one MapFile with the pages that were kept for it."""
         path, extra = self._path(folder, part), self._extra_path(folder, part)
         old = self._directory / f"{_EXTRA}-old"
         path.rename(old)

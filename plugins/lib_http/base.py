@@ -1,6 +1,6 @@
 """HTTP for a crawler: one request as Nutch words it, and the answer as Nutch's records keep it.
 
-Followed: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line, headers, bodies
+Source: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line, headers, bodies
 that break off) and OkHttpResponse (marking of truncated content). The request and the response are httpx's, through
 any httpx.AsyncBaseTransport.
 """

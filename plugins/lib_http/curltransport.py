@@ -43,7 +43,7 @@ _PARTIAL: Final = 18
 _EMPTY: Final = 52
 _LINE_END: Final = b"\r\n"
 MOST_IDLE: Final = 256
-"""Slots that wait for the next transfer to the server that they served last; most of what they were told holds."""
+"""Slots that wait for the next transfer to the server that they served last; most of their options still hold."""
 
 
 class BodyStream(httpx.AsyncByteStream):
@@ -60,7 +60,7 @@ class BodyStream(httpx.AsyncByteStream):
 
 
 class CurlResponse(httpx.Response):
-    """A response whose headers are taken apart when somebody looks at them."""
+    """A response whose headers are parsed when they are first asked for."""
 
     def __init__(self, code: int, stream: BodyStream, extensions: dict[str, Any], request: httpx.Request) -> None:
         self._parsed: httpx.Headers | None = None
@@ -276,7 +276,7 @@ def _authority(host: str, port: int | None) -> str:
 def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str]) -> None:
     slot.reset(order.limit)
     slot.set(pycurl.URL, f"{order.scheme}://{authority}/")
-    if addresses and (order.port or 0) <= MAX_PORT:  # each time anew: libcurl forgets them after the transfer
+    if addresses and (order.port or 0) <= MAX_PORT:  # for each transfer: libcurl forgets them afterwards
         slot.handle.setopt(pycurl.RESOLVE, [_pin(order, addresses)])
     slot.direct = not order.proxy
     slot.set(pycurl.PROXY, order.proxy)

@@ -10,7 +10,7 @@
 that fails. Rules are kept in memory and, for http.robots.cache.seconds, on disk, so that the next round does not ask
 again; failures are not kept. Hosts of http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and
 uses (Content-Signal) is kept beside the rules and in the metadata of the Content that fetcher.store.robotstxt stores.
-Followed: HttpRobotRulesParser and RobotRulesParser.
+Source: HttpRobotRulesParser and RobotRulesParser.
 """
 
 from __future__ import annotations

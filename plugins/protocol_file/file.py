@@ -3,7 +3,7 @@
     200  file or directory            401  not readable            300  not the canonical path: a symbolic link, `..`
     304  not newer than modifiedTime  404  not there               500  neither file nor directory
 
-Followed: File and FileResponse of protocol-file. Listings are sorted by name (Nutch: as the file system has them), and
+Source: File and FileResponse of protocol-file. Listings are sorted by name (Nutch: as the file system has them), and
 characters that would break a link are escaped in them.
 """
 
