@@ -4,8 +4,9 @@
                   │                    └─ redirect ─ target ─ robots.txt ─ request ─ …   at most http.redirect.max
                   └─ denied, deferred, unreachable
 
-Matches the inner loop of org.apache.nutch.fetcher.FetcherThread.run. The decisions themselves are made by
-`politeness.decide`, `outcome.ending` and `outcome.RedirectRules`.
+The decisions themselves are made by
+`decide`, `ending` and `RedirectRules` of decisions.py.
+Source: the inner loop of org.apache.nutch.fetcher.FetcherThread.run.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ from typing import Final, Protocol
 
 from minutch.clock import Clock
 from minutch.errors import ProtocolError
+from minutch.fetch.decisions import (
+    PERMANENT_REFRESH_SECONDS,
+    REPR_KEY,
+    Decision,
+    RedirectRules,
+    Verdict,
+    decide,
+    ending,
+    redirect_datum,
+    retry_after,
+)
 from minutch.fetch.hosts import QueueKey
 from minutch.fetch.ledger import Outcome
 from minutch.fetch.log import Frame, Part
-from minutch.fetch.outcome import (
-    PERMANENT_REFRESH_SECONDS,
-    REPR_KEY,
-    RedirectRules,
-    ending,
-    redirect_datum,
-)
-from minutch.fetch.politeness import Decision, Verdict, decide, retry_after
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import ParsedPage, Recorder
 from minutch.fetch.settings import FetchSettings
@@ -49,6 +53,7 @@ _DENIALS: Final = {
 _FOLLOW: Final = struct.Struct(">II")
 ROBOTS_DENIED: Final = ProtocolStatus(protocolstatus.ROBOTS_DENIED)
 FAILED: Final = ProtocolStatus(protocolstatus.FAILED)
+ROBOTS_DEFER: Final = "robots.txt defers visits"
 
 
 @dataclass(slots=True)
@@ -96,7 +101,7 @@ class Handover(Protocol):
         ...
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Tell the publishers."""
+        """Pass an event to the publishers."""
         ...
 
     def hand_over(self, chain: Chain, item: FetchItem) -> bool:
@@ -209,7 +214,7 @@ class ChainRunner:
             given_up = self.queues.defer(item, robots.defer_delay, robots.defer_retries, now)
         chain.put_back = True
         self.stats.events["robots_defer_visits_dropped_total"] += len(given_up)
-        self.handover.purged(given_up, Outcome.DEFERRED, "robots.txt defers visits")
+        self.handover.purged(given_up, Outcome.DEFERRED, ROBOTS_DEFER)
 
     # -- request -----------------------------------------------------------------------------------------------
 

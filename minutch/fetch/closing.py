@@ -4,7 +4,7 @@ Only keys and places are sorted, values are copied from the log as they are (alr
 More than `RUN` entries of a part are sorted in runs on disk and merged, so memory does not grow with the segment.
 
 The parts are moved into the segment when all are whole, crawl_fetch last (`Segment.writing`): a segment with
-crawl_fetch and without a log is complete. Killed in between, the next `fetch` closes it anew from the log.
+crawl_fetch and without a log is complete. Killed in between, the next `fetch` closes it from the log again.
 """
 
 from __future__ import annotations

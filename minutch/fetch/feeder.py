@@ -1,6 +1,6 @@
 """Brings the fetch list into the queues, a few items per thread at a time.
 
-Matches org.apache.nutch.fetcher.QueueFeeder: fetcher.filter.urls, fetcher.normalize.urls (scope default) and
+Source: org.apache.nutch.fetcher.QueueFeeder: fetcher.filter.urls, fetcher.normalize.urls (scope default) and
 fetcher.queue.depth.multiplier. Every listed URL is handed to the queues or back with the reason why not.
 """
 
@@ -23,7 +23,7 @@ from minutch.records.crawldatum import CrawlDatum
 log = logging.getLogger(__name__)
 
 REMEMBERED: Final = 10_000
-"""Queues of which it is known that they were announced."""
+"""Queues that are remembered as announced."""
 
 Change = Callable[[str], str | None]
 
@@ -70,7 +70,7 @@ class Feeder:
     ) -> None:
         """`mine` says whether this process fetches a queue; what belongs to others is passed over.
 
-        `announce` is told a URL of each queue that comes up.
+        `announce` gets a URL of each queue that comes up.
         """
         self._entries = iter(entries)
         self._key = key

@@ -31,13 +31,12 @@ from minutch.fetch.feeder import count_entries, generate_files
 from minutch.fetch.ledger import Ledger
 from minutch.fetch.log import Part
 from minutch.fetch.loop import Hooks
-from minutch.fetch.metrics import MetricsServer
 from minutch.fetch.processes import FetchProcesses
-from minutch.fetch.publish import Publishers
 from minutch.fetch.session import FetchSession, Resumed, Share, open_session, resume
 from minutch.fetch.settings import FetchSettings, share_of
 from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import FetchStats
+from minutch.fetch.telemetry import MetricsServer, Publishers
 from minutch.job import Counters, JobContext
 from minutch.segment.store import CRAWL_FETCH, Segment
 from minutch.tables.lock import lock

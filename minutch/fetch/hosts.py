@@ -1,6 +1,6 @@
 """Which queue a URL belongs to: its host, registered domain or address. Pure but for the address look-up handed in.
 
-Matches org.apache.nutch.fetcher.FetchItem.create: queues are keyed without scheme and port.
+Source: org.apache.nutch.fetcher.FetchItem.create: queues are keyed without scheme and port.
 """
 
 from __future__ import annotations

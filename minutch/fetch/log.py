@@ -68,7 +68,6 @@ class Part(IntEnum):
     PARSE_DATA = 4
     CRAWL_PARSE = 5
     FOLLOW = 6
-    ETAG = 7
 
 
 _PARTS: Final = {int(part): part for part in Part}

@@ -3,7 +3,7 @@
 `_pump` starts chains as long as the queues yield; it runs when a chain ends and when the next queue wakes up, so
 nothing polls. Once a second `_tick` looks after limits: time, throughput, bandwidth, whatever hangs.
 
-Matches org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
+Source: org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from typing import Final
 
 from minutch.clock import Clock
 from minutch.errors import MinutchError, StoreError
-from minutch.fetch.chain import FAILED, Chain, ChainRunner, pack_follow
+from minutch.fetch.chain import FAILED, ROBOTS_DEFER, Chain, ChainRunner, pack_follow
 from minutch.fetch.feeder import Feeder
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import FetchLog, Frame, Part
-from minutch.fetch.pressure import BandwidthGovernor, ThroughputGuard
 from minutch.fetch.queues import FetchItem, FetchQueues, QueuingStatus
 from minutch.fetch.recorder import ParsedPage, Recorder
 from minutch.fetch.settings import FetchSettings
-from minutch.fetch.stats import FetchStats
+from minutch.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -80,7 +79,7 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Hooks:
-    """What the loop tells others; each may be left out."""
+    """What others want to hear of the loop; each may be left out."""
 
     tick: Callable[[Snapshot], None] = lambda snapshot: None
     publish: Callable[[str, str, dict[str, object]], None] = lambda kind, url, data: None
@@ -183,7 +182,7 @@ class FetchLoop:
             self._skip(item, outcome)
 
     def wake(self) -> None:
-        """Look again for something to do."""
+        """Check again for something to do."""
         self._pump()
 
     def _abort(self, error: BaseException) -> None:
@@ -280,7 +279,7 @@ class FetchLoop:
             self._skip(item, outcome, reason)
 
     def parsed(self, chain: Chain, page: ParsedPage) -> None:
-        """Tell the publishers of a parsed page, and queue the links of it that are to be followed now."""
+        """Publish a parsed page, and queue its links that are to be followed now."""
         if self.settings.publish:
             for url, data in page.events:
                 self.hooks.publish("REPORT", url, data)
@@ -382,6 +381,7 @@ class FetchLoop:
             self._threads = max(1, self._threads + change)
             log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._threads)
         self._look_for_hung(now)
+        self._give_up_deferred(now)
         self._pump()
 
     def _look_for_hung(self, now: int) -> None:
@@ -396,6 +396,17 @@ class FetchLoop:
         if idle and not self.queues.resting_on_purpose():
             log.warning("no new request for %d ms", now - self._last_start)
             self.stop(Outcome.SKIPPED_TIMEOUT)
+
+    def _give_up_deferred(self, now: int) -> None:
+        """Leave hosts whose robots.txt defers visits to a later fetch, where this one waits for nothing else."""
+        wait = self.settings.robots.defer_wait
+        if wait < 0 or self._running or not self.feeder.done or not self.queues.size:
+            return
+        dropped = self.queues.drop_deferred(wait, now)
+        if dropped:
+            log.info("%d URLs of deferred hosts are left to a later fetch", len(dropped))
+            self.stats.events["robots_defer_visits_dropped_total"] += len(dropped)
+            self.purged(dropped, Outcome.DEFERRED, ROBOTS_DEFER)
 
     def snapshot(self, pages: int = 0, size: int = 0) -> Snapshot:
         """The state of the fetch; `pages` and `size` are those of the last second."""

@@ -5,6 +5,8 @@ batches are as large as the load. A page that the worker can't bring to an end (
 crash) ends as a failed parse with the reason; a fresh worker takes the others. As long as a worker does not get on, a
 second one, third one … works beside it.
 
+    item = long fetch time (ms), serialized Content      what a worker is given
+
 Links are followed as by fetcher.follow.outlinks.* of org.apache.nutch.fetcher.FetcherThread.output: the first few of a
 page (in the order of Java's HashSet), each once a host.
 """
@@ -13,24 +15,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.errors import ParseError
+from minutch.errors import FormatError, ParseError
 from minutch.fetch.chain import Chain
+from minutch.fetch.closing import stored_compression
 from minutch.fetch.hosts import QueueKey
-from minutch.fetch.parsetask import FetchTask, pack_page
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import ParsedPage
 from minutch.fetch.settings import FetchSettings, FollowSettings
 from minutch.fetch.stats import FetchStats
 from minutch.formats.javahash import hash_map_order, string_hash
+from minutch.parse.output import PageOutput
+from minutch.parse.packing import DocumentPacker, PackedDocument
+from minutch.parse.page import PageParser, PageResult, ParseTask, ReadPage
 from minutch.parse.worker import POLL, Running, WorkerPool, pool_settings
+from minutch.plugin.points import ParseResult
 from minutch.records.content import Content
-from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
+from minutch.records.metadata import FETCH_STATUS_KEY
+from minutch.records.parsestatus import ParseStatus
 from minutch.urls.parts import host_of
 
 log = logging.getLogger(__name__)
@@ -101,7 +110,7 @@ class FetchParser:
 
 
 class _Batch:
-    """Pages that are with a worker. Its connection is watched, and looked at from time to time."""
+    """Pages that are with a worker. Its connection is watched, and polled from time to time."""
 
     def __init__(self, parser: FetchParser, pool: WorkerPool[ParsedPage], pages: list[_Waiting]) -> None:
         self._parser = parser
@@ -147,7 +156,7 @@ class _Batch:
 
 
 def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> None:
-    """No worker could be had, or what it said could not be read: that is told to those who wait, who go on."""
+    """No worker could be had, or its answer not be read: whoever waits gets the error, and goes on."""
     log.error("no parse: %s: %s", type(error).__name__, error)
     for future in futures:
         if not future.done():
@@ -202,3 +211,68 @@ def _java_order(urls: list[str], capacity: int) -> list[str]:
     while size < max(capacity, 1):
         size *= 2
     return [urls[i] for i in hash_map_order([string_hash(url) for url in urls], size)]
+
+
+_HEAD: Final = struct.Struct(">q")
+
+
+def pack_page(content: Content, fetch_time: int) -> bytes:
+    """A page as it goes to a worker."""
+    return _HEAD.pack(fetch_time) + content.to_bytes()
+
+
+class FetchTask(ParseTask[ParsedPage]):
+    """Parses pages that were fetched with success."""
+
+    answers = (ParsedPage, PackedDocument, ParseStatus)
+
+    def __init__(self, conf: Configuration, segment_name: str, *, links: bool, events: bool) -> None:
+        """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT events."""
+        parser = PageParser(conf, segment_name, fetching=True)
+        super().__init__(parser, DocumentPacker.compressing(stored_compression(conf)))
+        self._links = links
+        self._events = events
+
+    def run(self, item: bytes) -> ReadPage | FormatError:
+        """Parse a page. Its fetch status is added afterwards: most parsers hand the page's own metadata on."""
+        page = super().run(item)
+        if isinstance(page, ReadPage) and isinstance(page.result, ParseResult):
+            page.content.metadata.add(FETCH_STATUS_KEY, str(STATUS_FETCH_SUCCESS))
+        return page
+
+    def _page(self, item: bytes) -> ReadPage:
+        return ReadPage(Content.from_bytes(item[_HEAD.size :]), *_HEAD.unpack_from(item))
+
+    def _packed(self, page: ReadPage, result: PageResult) -> ParsedPage:
+        content = page.content
+        parsed = ParsedPage(self._documents(page, result))
+        if isinstance(page.result, str) and not result.outputs:
+            parsed.signature = self._parser.signature_of(content)
+        parsed.failed = self._is_given_up(page, result)
+        for output in result.outputs:
+            if self._links:
+                parsed.outlinks.append((output.url, [link.to_url for link in output.data.outlinks]))
+            if self._events:
+                parsed.events.append((output.url, _event(output, page.time)))
+            if output.url == content.url:
+                parsed.status = output.data.status
+        return parsed
+
+    def _is_given_up(self, page: ReadPage, result: PageResult) -> bool:
+        succeeded = isinstance(page.result, ParseResult) and page.result.is_success
+        return self._parser.deletes_failed and not succeeded and not result.outputs
+
+    def _damaged(self, error: FormatError) -> ParsedPage:
+        raise error  # the fetcher itself has just serialized the page
+
+
+def _event(output: PageOutput, fetch_time: int) -> dict[str, object]:
+    """The data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher adds the score."""
+    data = output.data
+    return {
+        "outlinks": [{"url": link.to_url, "anchor": link.anchor} for link in data.outlinks],
+        "title": data.title,
+        "content-type": data.content_meta.first("content-type"),
+        "fetchTime": fetch_time,
+        "content-language": data.content_meta.first("content-language"),
+    }

@@ -12,7 +12,7 @@ A queue yields an item when it rests no longer and has fewer than `max_threads` 
 queue rests `crawl_delay` after each item, with more `min_delay` (FetchItemQueue: robots.txt's Crawl-Delay then has no
 effect). Queues that can yield sooner stand nearer the top of a heap, so that `take` costs O(log queues).
 
-Matches org.apache.nutch.fetcher.FetchItemQueues and FetchItemQueue, except: items that are dropped are handed back, so
+Source: org.apache.nutch.fetcher.FetchItemQueues and FetchItemQueue, except: items that are dropped are handed back, so
 that the caller can give each its status; a deferred item gives its place in the queue back (in Nutch the place stays
 taken until the whole fetch times out); back-off has jitter (fetcher.exceptions.per.queue.jitter, 0 restores Nutch's).
 """
@@ -199,7 +199,7 @@ class FetchQueues:
         self.in_progress += 1
 
     def queue(self, queue_id: str, now: int) -> FetchQueue:
-        """The queue of that name, made if need be."""
+        """The queue of that name; a new one if there is none."""
         queue = self.queues.get(queue_id)
         if queue is None:
             settings = self.settings
@@ -288,6 +288,14 @@ class FetchQueues:
         self.busy.add(queue_id)
         queue = self.queues.get(queue_id)
         return [] if queue is None else self._empty(queue)
+
+    def drop_deferred(self, wait: int, now: int) -> list[FetchItem]:
+        """Empty all queues if each is deferred for more than `wait` ms from now; returns what waited."""
+        waiting = [queue for queue in self.queues.values() if queue.items]
+        for queue in waiting:
+            if not (queue.deferrals and queue.resting_on_purpose and queue.next_fetch - now > wait):
+                return []
+        return self.drop_all()
 
     def met_lately(self, url: str, now: int) -> bool:
         """The redirect's target was queued lately (fetcher.redirect.dedupcache.*)."""

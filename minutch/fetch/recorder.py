@@ -1,6 +1,6 @@
 """Makes the records that a fetched page leaves in the segment: crawl_fetch, content, and what parsing adds.
 
-Matches org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to one page here, while
+Source: org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to one page here, while
 in Nutch all successes share one object and with it the last modified time of whichever page had one.
 
 A URL that was not asked for (time limit, purged queue, deferral, …) gets a record too: status `linked` with score 0
@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from minutch.errors import MinutchError
+from minutch.fetch.decisions import skipped_status
 from minutch.fetch.log import Frame, Part
-from minutch.fetch.outcome import skipped_status
 from minutch.fetch.settings import FetchSettings
 from minutch.formats.writables import Text
 from minutch.parse.packing import PackedDocument
@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 
 PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
 CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
-TRUNCATED_KEY: Final = "http.content.truncated"
 
 
 @dataclass(slots=True)

@@ -1,5 +1,7 @@
 """Puts a fetch together: configuration and plugins in, a `FetchLoop` that can run out. One process's share of it.
 
+The factory of protocols is asked once for each scheme, unless a host has a protocol of its own.
+
 With more than one process each has the queues whose name hashes to its number, its own log, and nobody else's hosts.
 """
 
@@ -17,15 +19,15 @@ from pathlib import Path
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.errors import ProtocolError
 from minutch.fetch.chain import ChainRunner, unpack_follow
 from minutch.fetch.closing import stored_codec
+from minutch.fetch.decisions import RedirectRules
 from minutch.fetch.feeder import Feeder, fetch_list
 from minutch.fetch.hosts import queue_key
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import FetchLog, Part, frames
 from minutch.fetch.loop import FetchLoop, Hooks
-from minutch.fetch.outcome import RedirectRules
-from minutch.fetch.protocols import ProtocolLookup
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import PageParser, Recorder
 from minutch.fetch.settings import FetchSettings
@@ -34,6 +36,8 @@ from minutch.fetch.stats import FetchStats
 from minutch.parse.mime import MimeUtil
 from minutch.parse.signature import from_conf as signature_from_conf
 from minutch.plugin.chains import SCOPE_DEFAULT, SCOPE_FETCHER, ScoringFilters, URLFilters, URLNormalizers
+from minutch.plugin.points import Protocol
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.segment.store import Segment
 
 log = logging.getLogger(__name__)
@@ -134,7 +138,7 @@ def open_session(
     queues = FetchQueues(settings.queues, follow=follow, seed=now)
     key = queue_key(settings.queues.mode, resolve_address)
     filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
-    protocols = ProtocolLookup(conf, clock, state if settings.store_etag else None)
+    protocols = ProtocolLookup(conf)
     feeder = Feeder(
         fetch_list(files),
         key,
@@ -204,3 +208,33 @@ def _recorder(segment: Segment, settings: FetchSettings, conf: Configuration) ->
 def outcome_counts(ledger: Ledger) -> dict[int, int]:
     """The ledger as plain numbers, for the way between processes."""
     return {int(outcome): count for outcome, count in ledger.outcomes.items() if outcome is not Outcome.FOLLOWED}
+
+
+class ProtocolLookup:
+    """Protocols by URL."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._factory = ProtocolFactory(conf)
+        self._by_scheme: dict[str, Protocol] = {}
+
+    def protocol_of(self, url: str) -> Protocol:
+        """The protocol of a URL. Raises ProtocolError if none takes it."""
+        scheme = url[: url.find(":")]
+        known = self._by_scheme.get(scheme)
+        if known is not None:
+            return known
+        protocol = self._factory.get_protocol(url)
+        if not self._factory.mapping.hosts:
+            self._by_scheme[scheme] = protocol
+        return protocol
+
+    def look_ahead(self, url: str) -> None:
+        """Let the protocol of a URL prepare for its host."""
+        try:
+            self.protocol_of(url).look_ahead(url)
+        except ProtocolError:
+            return  # reported when the URL is fetched
+
+    async def close(self) -> None:
+        """Close the protocols that were used."""
+        await self._factory.close()

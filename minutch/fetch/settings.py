@@ -91,6 +91,8 @@ class RobotsSettings:
     min_crawl_delay: int = 5000
     defer_delay: int = 300_000
     defer_retries: int = 3
+    defer_wait: int = 30_000
+    """How long a fetch that has nothing else to do waits for deferred hosts; negative: as long as it takes."""
     longest_retry_after: int = 86_400_000
 
     @classmethod
@@ -101,6 +103,7 @@ class RobotsSettings:
             max_crawl_delay=conf.get_int("fetcher.max.crawl.delay", 30) * 1000,
             min_crawl_delay=millis(conf.get_float("fetcher.min.crawl.delay", server_delay)),
             defer_delay=conf.get_long("http.robots.503.defer.visits.delay", 300_000),
+            defer_wait=conf.get_long("http.robots.503.defer.visits.wait", 30_000),
             defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
             longest_retry_after=conf.get_int("http.retry.after.max.seconds", 86_400) * 1000,
         )
@@ -211,7 +214,6 @@ class FetchSettings:
     normalize_urls: bool
     publish: bool
     record_skipped: bool
-    store_etag: bool
     processes: int
 
     @classmethod
@@ -241,7 +243,6 @@ class FetchSettings:
             normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),
             publish=conf.get_boolean("fetcher.publisher", False),
             record_skipped=conf.get_boolean("fetcher.record.skipped", True),
-            store_etag=conf.get_boolean("http.store.etag", True),
             processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
         )
 

@@ -1,43 +1,28 @@
-"""What a crawl remembers from round to round about hosts and pages, beside Nutch's own files.
+"""What a crawl remembers from round to round about hosts, beside Nutch's own files. Nothing in it concerns content.
 
-    busy(host TEXT PRIMARY KEY, until INTEGER)              a host that asked (Retry-After) not to be called before, ms
-    etag(url BLOB PRIMARY KEY, tag TEXT, seen INTEGER)      the entity tag that a page came with, and when (ms);
-                                                            url: BLAKE2b, 16 bytes
+    busy(host TEXT PRIMARY KEY, until INTEGER)      a host that asked (Retry-After) not to be called before, ms
 
 One file (minutch.state), `fetch.sqlite`, in the state folder of the crawl.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 from minutch.state import StateFile
 
 FILE_NAME: Final = "fetch.sqlite"
-MAX_TAG: Final = 512
-"""Characters; a longer entity tag is not kept."""
 MOST_HOSTS: Final = 100_000
-MOST_TAGS: Final = 5_000_000
-TAG_LIFE: Final = 180 * 86_400_000
-"""ms for which an entity tag is kept: twice as long as Nutch leaves a page alone at most (db.fetch.interval.max)."""
-_SCHEMA: Final = """
-CREATE TABLE busy (host TEXT PRIMARY KEY, until INTEGER) WITHOUT ROWID;
-CREATE TABLE etag (url BLOB PRIMARY KEY, tag TEXT, seen INTEGER) WITHOUT ROWID;
-CREATE INDEX etag_seen ON etag (seen);
-"""
+_SCHEMA: Final = "CREATE TABLE busy (host TEXT PRIMARY KEY, until INTEGER) WITHOUT ROWID"
 
 
 def state_folder(segment: Path) -> Path:
-    """Where a crawl keeps its state: `.fetchstate` beside the folder of segments (or in it, if it is not so called)."""
-    parent = segment.resolve().parent
-    return (parent.parent if parent.name == "segments" else parent) / ".fetchstate"
+    """Where a crawl keeps its state: `.fetchstate` beside the folder of segments.
 
-
-def _digest(url: str) -> bytes:
-    return blake2b(url.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    Never in it: Nutch takes whatever lies there for a segment (`-dir`).
+    """
+    return segment.resolve().parent.parent / ".fetchstate"
 
 
 class FetchState(StateFile):
@@ -49,7 +34,6 @@ class FetchState(StateFile):
     def forget_old(self, now: int) -> None:
         """Remove what is of no use at `now` (ms) any more."""
         self.prune("busy", "until", now, MOST_HOSTS)
-        self.prune("etag", "seen", now - TAG_LIFE, MOST_TAGS)
 
     def busy_hosts(self, now: int) -> dict[str, int]:
         """Hosts that are still not to be called, with the time in ms."""
@@ -58,13 +42,3 @@ class FetchState(StateFile):
     def remember_busy(self, host: str, until: int) -> None:
         """`host` asked not to be called before `until` (ms)."""
         self.write("INSERT OR REPLACE INTO busy VALUES (?, ?)", [(host, until)])
-
-    def etag(self, url: str) -> str | None:
-        """The entity tag of a page's last version."""
-        rows = self.read("SELECT tag FROM etag WHERE url = ?", (_digest(url),))
-        return str(rows[0][0]) if rows else None
-
-    def remember_etags(self, tags: Iterable[tuple[str, str]], now: int) -> None:
-        """Keep the entity tags of pages, by URL."""
-        rows = [(_digest(url), tag, now) for url, tag in tags if len(tag) <= MAX_TAG]
-        self.write("INSERT OR REPLACE INTO etag VALUES (?, ?, ?)", rows)

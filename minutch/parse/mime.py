@@ -1,11 +1,11 @@
 """Which media type a page has: the header, the URL's suffix, the content's first bytes. The one home of that decision.
 
-Matches org.apache.nutch.util.MimeUtil.autoResolveContentType over Tika's MimeTypes:
+Source: org.apache.nutch.util.MimeUtil.autoResolveContentType over Tika's MimeTypes:
 
     1. the header's type, if it is a media type other than application/octet-stream; else the URL's suffix
     2. with mime.type.magic (the default): what the content's first bytes say, made more special by the suffix and
        then by the header where these name a special case of it; unless that is application/octet-stream, it wins
-    3. XML is told apart by its root element; content without magic is text if it looks like text
+    3. XML is distinguished by its root element; content without magic is text if it looks like text
 
 `mime.types.file` may name a rule file in Tika's XML format; without it conf/mime-types.txt has the rules.
 """
@@ -21,14 +21,14 @@ from urllib.parse import unquote
 from xml.parsers import expat
 
 from minutch.errors import ConfigError
-from minutch.parse.charsetlabels import lookup
+from minutch.parse.charset import lookup
 from minutch.parse.mimerules import OCTET_STREAM, TEXT_PLAIN, XML, TypeRegistry, read_rules
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
 
 HEAD: Final = 1 << 16
-"""Bytes of a page that are looked at."""
+"""Bytes of a page that are examined."""
 _CHUNK: Final = 512
 RULES: Final = "mime-types.txt"
 

@@ -8,7 +8,7 @@
     </mime-type>
 
 A match holds if its bytes are found and, when it has matches inside, one of these holds (`minShouldMatch` of them).
-Matched: org.apache.tika.mime.MimeTypesReader, MagicMatch. Globs other than a name or a suffix are left out.
+Source: org.apache.tika.mime.MimeTypesReader, MagicMatch. Globs other than a name or a suffix are left out.
 """
 
 from __future__ import annotations

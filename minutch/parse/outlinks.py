@@ -2,10 +2,10 @@
 
 In this order: a link to the page itself goes; with db.ignore.external.links or db.ignore.internal.links what leaves,
 or stays on, the host (db.ignore.external.links.mode = byDomain: the domain) goes, unless it is exempted; the link is
-normalized (scope `outlink`) and filtered. Matches org.apache.nutch.parse.ParseOutputFormat.filterNormalize.
+normalized (scope `outlink`) and filtered. Source: org.apache.nutch.parse.ParseOutputFormat.filterNormalize.
 
 Normalizing and filtering don't depend on the page, so their verdicts are kept for the links of other pages. Links that
-come as a run are looked at together, those of many pages at once.
+come as a run are judged together, those of many pages at once.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class OutlinkRules:
                 urls = self._normalizers_of(SCOPE_OUTLINK).normalize_column(urls)
             return urls if self._filters is None else self._filters.filter_column(urls)
         except MinutchError as error:
-            log.warning("links are looked at one by one: %s", error)
+            log.warning("links are filtered one by one: %s", error)
             verdicts = [None if url is None else self._normalize_and_filter(url, SCOPE_OUTLINK) for url in urls]
             return pl.Series(urls.name, verdicts, dtype=pl.String)
 

@@ -2,15 +2,16 @@
 
     parse_text     the text                                      (not with parser.store.text = false)
     crawl_parse    signature     the digest that the parse job (or the fetcher) put into the content metadata
-                   parse_metadata  the values that db.parsemeta.to.crawldb names
+                   parse_metadata  the values that db.parsemeta.to.crawldb names; the entity tag of the page
                    linked        the target of a meta refresh, with _repr_ if another URL stands for it
                    linked        every outlink kept, with its share of the page's score
                    …             what the scoring filters give back to the page itself
                    fetch_success for a page found inside another one (a feed's entry)
     parse_data     status, title, the outlinks kept, metadata
 
-Matches org.apache.nutch.parse.ParseOutputFormat (write). At most db.max.outlinks.per.page links are kept, in order;
+At most db.max.outlinks.per.page links are kept, in order;
 those longer than db.max.outlink.length are passed over. With fetcher.parse the fetcher has filtered them already.
+Source: org.apache.nutch.parse.ParseOutputFormat (write).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from minutch.formats.writables import MapWritable, Text
 from minutch.parse.outlinks import OutlinkRules
 from minutch.plugin.chains import SCOPE_FETCHER, ScoringFilters
 from minutch.plugin.points import Parse
+from minutch.records import entitytag
 from minutch.records.crawldatum import (
     STATUS_FETCH_SUCCESS,
     STATUS_LINKED,
@@ -35,7 +37,7 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.links import Outlink
-from minutch.records.metadata import FETCH_TIME_KEY, REPR_URL_KEY, SIGNATURE_KEY
+from minutch.records.metadata import DAMAGED_KEY, FETCH_TIME_KEY, REPR_URL_KEY, SIGNATURE_KEY, TRUNCATED_KEY
 from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS_REDIRECT
@@ -45,6 +47,7 @@ log = logging.getLogger(__name__)
 
 PERMANENT_REFRESH: Final = 5
 """Seconds from which on a meta refresh counts as a permanent redirect (Fetcher.PERM_REFRESH_TIME)."""
+_TAG_HEADERS: Final = ("ETag", "Etag", "etag")
 _UNBOUNDED: Final = 1 << 31
 _INTERVAL: Final = 2_592_000
 """Seconds: the fetch interval of new pages where the configuration has none."""
@@ -83,6 +86,7 @@ class OutputRules:
         self._most = _limit(conf.get_int("db.max.outlinks.per.page", 100))
         self._longest = _limit(conf.get_int("db.max.outlink.length", 4096))
         self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
+        self._keeps_tags = conf.get_boolean(entitytag.PROPERTY, True)
         self._to_crawldb = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
 
     def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[Sequence[Outlink]]:
@@ -101,7 +105,17 @@ class OutputRules:
     def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageOutput:
         """The records of a page of which the links `kept` stay; `now` (ms) is the time that new records carry."""
         data = parse.data
-        entries: list[Entry] = [*self._signature(url, data, now), *self._metadata(url, data, now)]
+        signature = _signature(url, data)
+        entries: list[Entry] = []
+        if signature:
+            entries.append((url, CrawlDatum(STATUS_SIGNATURE, fetch_time=now, signature=signature)))
+        metadata = self._metadata(data)
+        if self._keeps_tags and signature and parse.is_original:
+            tag = entitytag.stored_tag(_tag(data), url, signature)
+            if tag is not None:
+                metadata[entitytag.KEY] = tag
+        if metadata:
+            entries.append((url, CrawlDatum(STATUS_PARSE_META, fetch_time=now, metadata=metadata)))
         entries += self._refresh(url, data, now)
         entries += self._linked(url, data, kept, now)
         if not parse.is_original:
@@ -109,21 +123,9 @@ class OutputRules:
         data = ParseData(data.status, data.title, kept, data.content_meta, data.parse_meta)
         return PageOutput(url, parse.text if self._stores_text else None, data, entries)
 
-    def _signature(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
-        digest = data.content_meta.first(SIGNATURE_KEY)
-        try:
-            signature = bytes.fromhex(digest or "")
-        except ValueError:
-            log.warning("%s: %s is no signature: %r", url, SIGNATURE_KEY, digest)
-            return
-        if signature:
-            yield url, CrawlDatum(STATUS_SIGNATURE, fetch_time=now, signature=signature)
-
-    def _metadata(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
+    def _metadata(self, data: ParseData) -> MapWritable:
         values = [(Text(name), data.parse_meta.first(name)) for name in self._to_crawldb]
-        found = {name: Text(value) for name, value in values if value is not None}
-        if found:
-            yield url, CrawlDatum(STATUS_PARSE_META, fetch_time=now, metadata=MapWritable(found))
+        return MapWritable({name: Text(value) for name, value in values if value is not None})
 
     def _refresh(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
         status = data.status
@@ -179,6 +181,23 @@ class OutputRules:
 
 def _limit(value: int) -> int:
     return _UNBOUNDED if value < 0 else value
+
+
+def _signature(url: str, data: ParseData) -> bytes:
+    digest = data.content_meta.first(SIGNATURE_KEY) or ""
+    try:
+        return bytes.fromhex(digest)
+    except ValueError:
+        log.warning("%s: %s is no signature: %r", url, SIGNATURE_KEY, digest)
+        return b""
+
+
+def _tag(data: ParseData) -> str:
+    """The entity tag of a page's content; empty if the page is not whole, which another request may mend."""
+    metadata = data.content_meta
+    if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
+        return ""
+    return next((values[0] for name in _TAG_HEADERS if (values := metadata.get(name))), "")
 
 
 def _fetched(data: ParseData, now: int) -> CrawlDatum:

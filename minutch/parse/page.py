@@ -1,6 +1,8 @@
 """Fetched pages through the parse step: is a page to be parsed, its parse, its signature, its records.
 
-Used by the parse job for the pages of a segment and by the fetcher (fetcher.parse) for pages as they come.
+`PageParser` is the step. `ParseTask` is the task of the workers that run it: bytes in, the packed records of a page's
+documents out; the parse job (`SegmentTask`) and the fetcher (minutch.fetch.parsing) say how they hand pages over and
+what else they want to know.
 Source: org.apache.nutch.parse.ParseSegment (map, isTruncated) and the parsing half of FetcherThread.output.
 """
 
@@ -8,27 +10,29 @@ from __future__ import annotations
 
 import logging
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
-from minutch.errors import MinutchError
-from minutch.parse.dispatch import ParserNotFound, ParseUtil
+from minutch.errors import FormatError, MinutchError
+from minutch.formats.compress import codec
+from minutch.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.parse.output import OutputRules, PageOutput
+from minutch.parse.packing import DocumentPacker, PackedDocument
 from minutch.parse.signature import from_conf as signature_from_conf
 from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.points import Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
 from minutch.records.links import Outlink
-from minutch.records.metadata import FETCH_STATUS_KEY, FETCH_TIME_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY
+from minutch.records.metadata import FETCH_STATUS_KEY, FETCH_TIME_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY, TRUNCATED_KEY
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import MAJOR_NAMES
 
 log = logging.getLogger(__name__)
 
-TRUNCATED_KEY: Final = "http.content.truncated"
 CONTENT_LENGTH_KEY: Final = "Content-Length"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
@@ -162,3 +166,112 @@ def is_truncated(content: Content) -> bool:
     if not _INTEGER.fullmatch(length):
         return False
     return int(length) > len(content.content)
+
+
+log = logging.getLogger(__name__)
+
+UNREADABLE = "unreadable_content"
+
+R = TypeVar("R")
+
+
+class PackedPage(NamedTuple):
+    """What became of a page, and the records of the documents in it; `damage` to its file is an error."""
+
+    outcomes: list[str]
+    documents: list[PackedDocument]
+    damage: str = ""
+
+
+class ParseTask(Generic[R]):
+    """The task of a `WorkerPool` over pages; R is what the parent gets of each."""
+
+    answers: Sequence[type] = ()
+
+    def __init__(self, parser: PageParser, packer: DocumentPacker) -> None:
+        self._parser = parser
+        self._packer = packer
+
+    @abstractmethod
+    def _page(self, item: bytes) -> ReadPage:
+        """The page in an item, not parsed yet unless nothing is to be parsed. Raises FormatError for damage."""
+
+    @abstractmethod
+    def _packed(self, page: ReadPage, result: PageResult) -> R:
+        """What the parent gets of a page."""
+
+    @abstractmethod
+    def _damaged(self, error: FormatError) -> R:
+        """What the parent gets of an item that is no page."""
+
+    def run(self, item: bytes) -> ReadPage | FormatError:
+        """Parse a page."""
+        try:
+            page = self._page(item)
+        except FormatError as error:
+            return error
+        return page if page.result else page._replace(result=self._parser.read(page.content))
+
+    def finish(self, pages: Sequence[ReadPage | FormatError]) -> list[R]:
+        """The records of parsed pages; the links of all of them are filtered together."""
+        whole = [page for page in pages if isinstance(page, ReadPage)]
+        try:
+            results = iter(self._parser.finish(whole))
+        except Exception as error:
+            log.debug("pages are finished one by one: %s", error)
+            results = iter([self._finish(page) for page in whole])
+        return [
+            self._packed(page, next(results)) if isinstance(page, ReadPage) else self._damaged(page) for page in pages
+        ]
+
+    def fail(self, item: bytes, reason: str) -> R:
+        """The records of a page whose parser hangs, dies or takes too much memory."""
+        try:
+            page = self._page(item)
+        except FormatError as error:
+            return self._damaged(error)
+        return self._packed(page, self._fail(page, reason))
+
+    def _finish(self, page: ReadPage) -> PageResult:
+        try:
+            return self._parser.finish([page])[0]
+        except Exception as error:
+            log.warning("%s: no records of its parse: %s", page.content.url, error)
+            return self._fail(page, f"{type(error).__name__}: {error}")
+
+    def _fail(self, page: ReadPage, reason: str) -> PageResult:
+        skipped = page.result or self._parser.reason_to_skip(page.content)
+        result = skipped if isinstance(skipped, str) and skipped else failed_result(page.content.url, reason)
+        return self._parser.finish([page._replace(result=result)])[0]
+
+    def _documents(self, page: ReadPage, result: PageResult) -> list[PackedDocument]:
+        """The packed records of a page's documents."""
+        url = page.content.url
+        return [self._packer.pack(output, is_extra=output.url != url) for output in result.outputs]
+
+
+class SegmentTask(ParseTask[PackedPage]):
+    """The task of the parse job: its items are values of `content` as the files hold them."""
+
+    answers = (PackedPage, PackedDocument)
+
+    def __init__(self, conf: Configuration, segment_name: str, now: int, *, compression: str | None = None) -> None:
+        """`compression` is the codec by which each item is compressed; `now` (ms) is the time that records carry."""
+        super().__init__(PageParser(conf, segment_name), DocumentPacker.for_segment(conf))
+        self._decompress = codec(compression).decompress if compression else bytes
+        self._now = now
+
+    def _page(self, item: bytes) -> ReadPage:
+        """Content that can't be read is a loss that is counted and logged, not an error."""
+        data = self._decompress(item)
+        try:
+            return ReadPage(Content.from_bytes(data), self._now)
+        except FormatError as error:
+            log.error("content left out: %s", error)
+            return ReadPage(Content(), self._now, UNREADABLE)
+
+    def _packed(self, page: ReadPage, result: PageResult) -> PackedPage:
+        return PackedPage(result.outcomes, self._documents(page, result))
+
+    def _damaged(self, error: FormatError) -> PackedPage:
+        return PackedPage([], [], str(error))

@@ -23,8 +23,8 @@ from minutch.conf import Configuration
 from minutch.errors import FormatError
 from minutch.formats.javaio import decode_text
 from minutch.job import Counters, JobContext
-from minutch.parse.segmentparts import PartWriters
-from minutch.parse.task import PackedPage, SegmentTask
+from minutch.parse.packing import PartWriters
+from minutch.parse.page import PackedPage, SegmentTask
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.tables.database import record_estimate

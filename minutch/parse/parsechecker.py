@@ -1,6 +1,6 @@
 """`minutch parsechecker`: fetch one page, parse it and show what comes out; a page of stdin per line.
 
-Nothing is stored. Matches org.apache.nutch.parse.ParserChecker and util.AbstractChecker: data goes to stdout, what went
+Nothing is stored. Source: org.apache.nutch.parse.ParserChecker and util.AbstractChecker: data goes to stdout, what went
 wrong to stderr. Pages are parsed in a process of their own, within parser.timeout.
 """
 

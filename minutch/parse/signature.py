@@ -4,7 +4,7 @@
     TextMD5Signature      MD5 of the parse text; falls back on MD5Signature
     TextProfileSignature  MD5 of the frequent words and their rounded counts; falls back on MD5Signature
 
-Matches org.apache.nutch.crawl.{Signature,SignatureFactory,MD5Signature,TextMD5Signature,TextProfileSignature}.
+Source: org.apache.nutch.crawl.{Signature,SignatureFactory,MD5Signature,TextMD5Signature,TextProfileSignature}.
 `db.signature.class` names one of them by Nutch's Java name, or a class of the user's by its Python path
 (`package.module.Class` or `package.module:Class`), which is constructed with the configuration.
 

@@ -42,6 +42,9 @@ SIGNATURE_KEY: Final = "nutch.content.digest"
 SEGMENT_NAME_KEY: Final = "nutch.segment.name"
 SCORE_KEY: Final = "nutch.crawl.score"
 CONTENT_FETCH_TIME_KEY: Final = "nutch.fetch.time"
+TRUNCATED_KEY: Final = "http.content.truncated"
+DAMAGED_KEY: Final = "http.content.damaged"
+"""The compressed content was damaged or cut off: what is there comes from before the damage. Nutch has no such key."""
 
 
 class Metadata(dict[str, list[str]], Writable):

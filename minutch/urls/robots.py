@@ -5,7 +5,7 @@ anything, `$` at the end for the end. Rules and URLs are compared after the same
 plain rules by length and takes wildcards apart at their stars, so it is linear in the path whatever a file says.
 
 Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons 1.6, whose additions
-are kept: a rule on …/index.html also applies to the folder's page.
+are kept: an Allow of …/index.html also allows the folder's page. (crawler-commons lets a Disallow forbid it, too.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from minutch.errors import UrlError
 from minutch.urls.parts import parse
-from minutch.urls.robotsfile import Group, RobotsFile, read_robots
+from minutch.urls.robotsfile import MAX_BYTES, Group, RobotsFile, read_robots
 from minutch.urls.uri import normalize_escapes, parse_uri
 
 _TOKEN = re.compile("[a-z_-]+")
@@ -77,9 +77,8 @@ class RobotRules:
         self._wildcards: list[_Wildcard] = []
         for rule in self.rules:
             self._index(rule.path, rule.allow)
-            folder = _INDEX.search(rule.path)
-            if folder is not None:
-                self._index(rule.path[: rule.path.index("index.htm")] + "$", rule.allow)
+            if rule.allow and _INDEX.search(rule.path) is not None:
+                self._index(rule.path[: rule.path.index("index.htm")] + "$", True)
         self._lengths = sorted({len(path) for path in self._prefixes}, reverse=True)
         self._wildcards.sort(key=lambda rule: (-rule.length, not rule.allow))
 
@@ -154,13 +153,15 @@ def normal_rule(path: str) -> str:
     return normalize_escapes(path.removesuffix("$")).replace("$", "%24") + ("$" if to_end else "")
 
 
-def parse_robots(content: bytes, content_type: str, agents: Collection[str], url: str = "") -> RobotRules:
+def parse_robots(
+    content: bytes, content_type: str, agents: Collection[str], url: str = "", limit: int = MAX_BYTES
+) -> RobotRules:
     """The rules of a file for a crawler that goes by these names (in lower case, without `*`).
 
     Groups that name one of them count together; without any, those for `*`. `url` is where the file was found, for
-    sitemaps given relative to it.
+    sitemaps given relative to it. At most `limit` bytes are read.
     """
-    robots = read_robots(content, content_type)
+    robots = read_robots(content, content_type, limit)
     if robots is None:
         return RobotRules(allow_all=True)
     groups, delays = _choose(robots, agents)

@@ -1,9 +1,9 @@
 """robots.txt for this crawler: the names that it answers to, and the parser that it reads the file with.
 
 Properties: http.agent.name and http.robots.agents (the names), http.robots.parser (`minutch`, or `reppy` for the
-package of that name, extra `reppy`). What reppy can't say is ours: Content-Signal, several agent names at once (the
-first that the file names counts), an HTML page in place of the file. Its wildcards take exponential time on hostile
-files: not for crawls of the open web.
+package of that name, extra `reppy`), http.robots.content.limit (bytes). What reppy can't say is ours: Content-Signal,
+several agent names at once (the first that the file names counts), an HTML page in place of the file. Its wildcards
+take exponential time on hostile files: not for crawls of the open web.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
 from minutch.urls.parts import parse
 from minutch.urls.robots import RobotRules, parse_robots
+from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
 
 class RobotsParser(Protocol):
@@ -29,7 +30,12 @@ def robots_parser(conf: Configuration) -> RobotsParser:
     choice = conf.get("http.robots.parser", "minutch").strip().lower()
     if choice not in _PARSERS:
         raise ConfigError(f"http.robots.parser: expected one of {', '.join(_PARSERS)}, found {choice!r}")
-    return _PARSERS[choice](names)
+    return _PARSERS[choice](names, robots_limit(conf))
+
+
+def robots_limit(conf: Configuration) -> int:
+    """http.robots.content.limit: the most bytes of a robots.txt that are fetched and read."""
+    return max(0, conf.get_int("http.robots.content.limit", MAX_BYTES))
 
 
 def agent_names(conf: Configuration) -> list[str]:
@@ -41,11 +47,11 @@ def agent_names(conf: Configuration) -> list[str]:
     return [name for name in dict.fromkeys(names) if name != "*"]
 
 
-def own_parser(names: list[str]) -> RobotsParser:
+def own_parser(names: list[str], limit: int = MAX_BYTES) -> RobotsParser:
     """minutch's parser for these agent names."""
 
     def parse_file(content: bytes, content_type: str, url: str = "") -> RobotRules:
-        return parse_robots(content, content_type, names, url)
+        return parse_robots(content, content_type, names, url, limit)
 
     return parse_file
 
@@ -78,7 +84,7 @@ class ReppyRules(RobotRules):
         return bool(self.agent.allowed(file if file.startswith("/") else "/" + file))
 
 
-def reppy_parser(names: list[str]) -> RobotsParser:
+def reppy_parser(names: list[str], limit: int = MAX_BYTES) -> RobotsParser:
     """The parser for these agent names; ConfigError if reppy is not installed."""
     try:
         from reppy.robots import Robots
@@ -86,10 +92,11 @@ def reppy_parser(names: list[str]) -> RobotsParser:
         raise ConfigError("http.robots.parser is reppy, which is not installed: pip install minutch[reppy]") from exc
 
     def parse_file(content: bytes, content_type: str, url: str = "") -> RobotRules:
-        own = parse_robots(content, content_type, names, url)
+        content = content if len(content) <= limit else whole_lines(content[:limit])
+        own = parse_robots(content, content_type, names, url, limit)
         return own if own.allow_all else ReppyRules.of(own, Robots.parse(url or _ROOT, content), names)
 
     return parse_file
 
 
-_PARSERS: dict[str, Callable[[list[str]], RobotsParser]] = {"minutch": own_parser, "reppy": reppy_parser}
+_PARSERS: dict[str, Callable[[list[str], int], RobotsParser]] = {"minutch": own_parser, "reppy": reppy_parser}

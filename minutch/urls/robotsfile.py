@@ -5,9 +5,9 @@
     line   = key ( [ blanks ] ":" [ blanks ] | blanks ) value [ "#" comment ]
 
 Keys are read without case and with the usual misspellings; a colon may be missing. Lines end at CR, LF, NEL, LS or PS.
-Bytes are UTF-8 unless a byte order mark says UTF-16; those after 500 KiB don't count, nor does the rest of a line that
-is longer than 16,663 characters. An HTML page in place of the file is recognized; if it
-contains `User-agent:`, its lines are read without tags.
+Bytes are UTF-8 unless a byte order mark says UTF-16; those after a limit don't count, nor does the line that it cuts
+(half a path would forbid more than its owner wrote), nor the rest of a line that is longer than 16,663 characters. An
+HTML page in place of the file is recognized; if it contains `User-agent:`, its lines are read without tags.
 
 Source: RFC 9309; SimpleRobotRulesParser of crawler-commons 1.6, which Nutch uses, where the RFC leaves room (typing
 errors, HTML, which Crawl-delay counts); google/robotstxt for the line length and a mutilated byte order mark.
@@ -72,8 +72,15 @@ class RobotsFile:
     sitemaps: list[str] = field(default_factory=list)
 
 
-def read_robots(content: bytes, content_type: str = "") -> RobotsFile | None:
-    """Read a file; None if it is empty or an HTML page without rules."""
+def whole_lines(content: bytes) -> bytes:
+    """A file that was cut off, without its last line, which may be half of one."""
+    return content[: max(content.rfind(b"\n"), content.rfind(b"\r")) + 1]
+
+
+def read_robots(content: bytes, content_type: str = "", limit: int = MAX_BYTES) -> RobotsFile | None:
+    """Read a file, at most `limit` bytes of it; None if it is empty or an HTML page without rules."""
+    if len(content) > limit:
+        content = whole_lines(content[:limit])
     if not content:
         return None
     text = _decode(content)
@@ -89,9 +96,9 @@ def read_robots(content: bytes, content_type: str = "") -> RobotsFile | None:
 def _decode(content: bytes) -> str:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
-            return content[len(mark) :][:MAX_BYTES].decode(encoding, "replace")
+            return content[len(mark) :].decode(encoding, "replace")
     partial = next((n for n in (2, 1) if content.startswith(_MARKS[0][0][:n])), 0)
-    return content[partial:][:MAX_BYTES].decode("utf-8", "replace")
+    return content[partial:].decode("utf-8", "replace")
 
 
 def _read_line(robots: RobotsFile, line: str) -> None:

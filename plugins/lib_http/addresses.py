@@ -4,7 +4,7 @@
     http.filter.ipaddress.exclude   never these
 
 Rules are networks (`10.0.0.0/8`, `fd00::/8`), single addresses, `loopback` (or `localhost`) and `sitelocal`. Without
-`include` every address outside the special ranges is allowed. Followed: IPFilterRules and CIDR of protocol-okhttp,
+`include` every address outside the special ranges is allowed. Source: IPFilterRules and CIDR of protocol-okhttp,
 which however allow everything by default. An IPv6 address that stands for an IPv4 one (mapped, 6to4, NAT64, Teredo)
 is judged by both.
 """

@@ -1,6 +1,6 @@
 """HTTP for a crawler: one request as Nutch words it, and the answer as Nutch's records keep it.
 
-Followed: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line, headers, bodies
+Source: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line, headers, bodies
 that break off) and OkHttpResponse (marking of truncated content). The request and the response are httpx's, through
 any httpx.AsyncBaseTransport.
 """
@@ -20,17 +20,20 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
 from minutch.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
+from minutch.records import entitytag
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     CONTENT_FETCH_TIME_KEY,
+    DAMAGED_KEY,
     IP_ADDRESS_KEY,
     PROTOCOL_VERSIONS_KEY,
     REQUEST_KEY,
     RESPONSE_CODE_KEY,
     RESPONSE_HEADERS_KEY,
     RESPONSE_TIME_KEY,
+    TRUNCATED_KEY,
     Metadata,
 )
 from minutch.records.protocolstatus import ProtocolStatus
@@ -52,12 +55,9 @@ from .tls import java_name
 
 log = logging.getLogger(__name__)
 
-TRUNCATED_KEY: Final = "http.content.truncated"
 TRUNCATED_REASON_KEY: Final = "http.content.truncated.reason"
 CIPHER_SUITES_KEY: Final = "_cipher_suites_"
 TLS_VERDICT_KEY: Final = "_tls_verdict_"
-ETAG_KEY: Final = Text("ETag")
-"""Key in a datum's metadata under which an entity tag comes in, for If-None-Match."""
 
 _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
@@ -188,9 +188,9 @@ class HttpBase(Protocol):
                 headers.append((b"Cookie", _CONTROLS.sub("", text).encode()))
         if settings.if_modified_since and datum.modified_time > 0:
             headers.append((b"If-Modified-Since", format_date(datum.modified_time).encode()))
-            etag = datum.metadata.get(ETAG_KEY)
+            etag = entitytag.known_tag(str(url), datum) if settings.store_etag else None
             if etag is not None:
-                headers.append((b"If-None-Match", _CONTROLS.sub("", str(etag)).encode("latin-1", "replace")))
+                headers.append((b"If-None-Match", _CONTROLS.sub("", etag).encode("latin-1", "replace")))
         return headers
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
@@ -307,17 +307,21 @@ class HttpBase(Protocol):
         body, truncated = reply.body, reply.truncated
         if reply.error is not None:
             body, truncated = self._broken(reply.code, body, reply.error, metadata)
+        whole = truncated is None and reply.error is None
         if body and metadata.first("Content-Encoding") is not None:
             coding = ", ".join(field_values(reply.head, "content-encoding"))
-            body = decode(body, coding, limit if limit < 0 else limit + 1)
+            body, undamaged = decode(body, coding, limit if limit < 0 else limit + 1)
+            if whole and not undamaged:
+                whole = False
+                metadata.set(DAMAGED_KEY, "true")
             if 0 <= limit < len(body):
-                body, truncated = body[:limit], "length"
+                body, truncated, whole = body[:limit], "length", False
         if truncated is None and reply.error is None and _is_shorter(body, metadata.first("Content-Length")):
             metadata.set(TRUNCATED_KEY, "false")  # else the length before decoding would speak against it
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
             metadata.set(TRUNCATED_REASON_KEY, truncated)
-        return Answer(reply.code, body, metadata)
+        return Answer(reply.code, body, metadata, whole)
 
     def _broken(self, code: int, body: bytes, error: Exception, metadata: Metadata) -> tuple[bytes, str | None]:
         """Content that broke off: an error page may go without, a page cut off by a plain close is kept as it is."""

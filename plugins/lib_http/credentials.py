@@ -6,9 +6,9 @@
 What a scope leaves out matches everything. `<default>` is for servers that no scope names. Nothing is sent before a
 server asks (401), and to nobody else; then each further request to it carries what worked. Schemes: basic and digest.
 NTLM, which Nutch's protocol-httpclient speaks, is not among them: it rests on MD4 and DES, ties a login to one
-connection, and libcurl comes without it by now. A server that asks for nothing else is told of in the log.
+connection, and libcurl comes without it by now. A server that asks for nothing else is named in the log.
 
-Followed: Http of protocol-httpclient (setCredentials, resolveCredentials).
+Source: Http of protocol-httpclient (setCredentials, resolveCredentials).
 """
 
 from __future__ import annotations

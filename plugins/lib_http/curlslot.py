@@ -19,7 +19,8 @@ from .tls import TlsSettings
 
 MAX_HEAD_BYTES: Final = 256 * 1024
 """Bytes of all header lines of one answer, interim (1xx) ones included."""
-MAX_HEAD_LINES: Final = 2000
+MAX_HEAD_LINES: Final = 5000
+"""Lines of the same; more of either is an error, and the URL is tried again."""
 _REFUSE: Final = 0
 _SUPPRESS_CONNECT_HEADERS: Final = 265
 """libcurl's number; pycurl has no name for it. What a proxy says to CONNECT is no answer of the server's."""

@@ -31,18 +31,19 @@ import pycurl
 from .curlloop import CurlLoop
 from .curlslot import CurlSettings, CurlSlot
 from .exchange import Order, Reply
-from .failures import ForbiddenAddress, TlsFailure, TooLarge, UnknownHost, connect_error
+from .failures import ForbiddenAddress, MalformedHead, TlsFailure, TooLarge, UnknownHost, connect_error
+from .lenient import ask_again, is_interim
 from .resolver import ResolverCache
 
 MAX_PORT: Final = 65_535
 SWEEP: Final = 0.25
 """Seconds between two looks for transfers that have stalled."""
-_ABORTED: Final = 23
+_WEIRD: Final = 8
 _PARTIAL: Final = 18
 _EMPTY: Final = 52
 _LINE_END: Final = b"\r\n"
 MOST_IDLE: Final = 256
-"""Slots that wait for the next transfer to the server that they served last; most of what they were told holds."""
+"""Slots that wait for the next transfer to the server that they served last; most of their options still hold."""
 
 
 class BodyStream(httpx.AsyncByteStream):
@@ -59,7 +60,7 @@ class BodyStream(httpx.AsyncByteStream):
 
 
 class CurlResponse(httpx.Response):
-    """A response whose headers are taken apart when somebody looks at them."""
+    """A response whose headers are parsed when they are first asked for."""
 
     def __init__(self, code: int, stream: BodyStream, extensions: dict[str, Any], request: httpx.Request) -> None:
         self._parsed: httpx.Headers | None = None
@@ -107,9 +108,15 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     async def transfer(self, order: Order) -> Reply:
         """Fetch one answer."""
+        addresses = await self._addresses(order)
+        try:
+            return await self._transfer(order, addresses)
+        except MalformedHead as error:
+            return await ask_again(order, addresses, self._settings, self._accepts, error)
+
+    async def _transfer(self, order: Order, addresses: list[str]) -> Reply:
         if self._curl is None:
             self._curl = CurlLoop(self._settings.max_connections)
-        addresses = await self._addresses(order)
         authority = _authority(order.host, order.port)
         slot = self._slot(authority)
         _prepare(slot, order, authority, addresses)
@@ -204,14 +211,12 @@ class CurlTransport(httpx.AsyncBaseTransport):
     # -- response ----------------------------------------------------------------------------------------------
 
     def _reply(self, slot: CurlSlot, order: Order, error: Exception | None) -> Reply:
-        has_head = slot.head_done or (not slot.head_lines and slot.size > 0)
-        if error is None and slot.head_lines and not slot.head_done:
-            error = httpx.RemoteProtocolError("Connection closed in the headers")
-        if error is not None and not has_head:
-            raise error
+        has_head = (slot.head_done and not is_interim(slot.lines[0])) or (not slot.head_lines and slot.size > 0)
+        if not has_head and (error is not None or slot.head_lines):
+            raise error or MalformedHead("Connection closed in the headers")
         handle = slot.handle
         return Reply(
-            handle.getinfo(pycurl.RESPONSE_CODE) or 200,
+            handle.getinfo(pycurl.RESPONSE_CODE) if slot.lines else 200,
             slot.lines,
             slot.body,
             slot.trailers,
@@ -271,7 +276,7 @@ def _authority(host: str, port: int | None) -> str:
 def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str]) -> None:
     slot.reset(order.limit)
     slot.set(pycurl.URL, f"{order.scheme}://{authority}/")
-    if addresses and (order.port or 0) <= MAX_PORT:  # each time anew: libcurl forgets them after the transfer
+    if addresses and (order.port or 0) <= MAX_PORT:  # for each transfer: libcurl forgets them afterwards
         slot.handle.setopt(pycurl.RESOLVE, [_pin(order, addresses)])
     slot.direct = not order.proxy
     slot.set(pycurl.PROXY, order.proxy)
@@ -351,6 +356,8 @@ def _error(slot: CurlSlot, order: Order, code: int, message: str) -> Exception:
         return httpx.RemoteProtocolError(message)
     if code == _EMPTY:
         return httpx.ReadError("Connection closed without an answer")
+    if code == _WEIRD:
+        return MalformedHead(message)
     if code == _PARTIAL:
         return httpx.RemoteProtocolError("Connection closed before the end of the content")
     return httpx.RemoteProtocolError(message or f"libcurl error {code}")

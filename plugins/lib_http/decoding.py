@@ -1,8 +1,8 @@
 """Content codings undone within a limit: gzip, deflate (zlib-wrapped or raw), br and zstd.
 
 Each decoder yields as much as it can and stops at `limit` bytes, so a bomb costs no more than a page. Damaged or cut
-off data gives what came before the damage, as Nutch's GZIPUtils.unzipBestEffort does. (Nutch's own reading of
-`deflate` knows only the raw form and gives nothing for the zlib-wrapped one, which is the standard.)
+off data gives what came before the damage, as Nutch's GZIPUtils.unzipBestEffort does, and says so. (Nutch's own reading
+of `deflate` knows only the raw form and gives nothing for the zlib-wrapped one, which is the standard.)
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from typing import Any, Final
 CHUNK: Final = 16384
 NO_LIMIT: Final = 1 << 62
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+
+Decoded = tuple[bytes, bool]
+"""Data, and whether it is whole (or reached the limit) rather than damaged or cut off."""
 
 
 def _before_damage(stream: Any, data: bytes, limit: int) -> bytes:
@@ -34,10 +37,10 @@ def _before_damage(stream: Any, data: bytes, limit: int) -> bytes:
     return b"".join(pieces)[:limit]
 
 
-def _inflate(data: bytes, limit: int, window: int) -> bytes:
+def _inflate(data: bytes, limit: int, window: int) -> Decoded:
     """A zlib, raw deflate or (multi-member) gzip stream, as far as it goes."""
     pieces: list[bytes] = []
-    size = 0
+    size, whole = 0, False
     while data and size < limit:
         stream = zlib.decompressobj(window)
         try:
@@ -49,24 +52,26 @@ def _inflate(data: bytes, limit: int, window: int) -> bytes:
                 data = stream.unconsumed_tail
         except zlib.error:
             pieces.append(_before_damage(before, rest, limit - size))
-            break
+            return b"".join(pieces), False
+        whole = stream.eof
         data = stream.unused_data if stream.eof else b""
         if window <= zlib.MAX_WBITS or not data.startswith(_GZIP_MAGIC):
             break
-    return b"".join(pieces)
+    return b"".join(pieces), whole or size >= limit
 
 
-def gunzip(data: bytes, limit: int) -> bytes:
+def gunzip(data: bytes, limit: int) -> Decoded:
     """gzip and x-gzip; data that is not gzip at all is taken as it is."""
-    return _inflate(data, limit, zlib.MAX_WBITS | 16) if data.startswith(_GZIP_MAGIC) else data[:limit]
+    return _inflate(data, limit, zlib.MAX_WBITS | 16) if data.startswith(_GZIP_MAGIC) else (data[:limit], True)
 
 
-def undeflate(data: bytes, limit: int) -> bytes:
+def undeflate(data: bytes, limit: int) -> Decoded:
     """deflate: zlib's wrapping (RFC 9110) or none (what some servers send)."""
-    return _inflate(data, limit, zlib.MAX_WBITS) or _inflate(data, limit, -zlib.MAX_WBITS)
+    wrapped = _inflate(data, limit, zlib.MAX_WBITS)
+    return wrapped if any(wrapped) else _inflate(data, limit, -zlib.MAX_WBITS)
 
 
-def unbrotli(data: bytes, limit: int) -> bytes:
+def unbrotli(data: bytes, limit: int) -> Decoded:
     """br."""
     import brotli  # type: ignore[import-untyped]
 
@@ -82,16 +87,16 @@ def unbrotli(data: bytes, limit: int) -> bytes:
                 break
             piece = stream.process(b"", output_buffer_limit=CHUNK)
     except brotli.error:
-        pass
-    return b"".join(pieces)[:limit]
+        return b"".join(pieces)[:limit], False
+    return b"".join(pieces)[:limit], stream.is_finished() or size >= limit
 
 
-def unzstd(data: bytes, limit: int) -> bytes:
+def unzstd(data: bytes, limit: int) -> Decoded:
     """zstd (RFC 8878), windows up to 8 MiB as browsers take them."""
     from minutch.formats import zstd
 
     pieces: list[bytes] = []
-    size = 0
+    size, whole = 0, False
     try:
         while data and size < limit:
             frame = zstd.decompressor(23)
@@ -99,13 +104,14 @@ def unzstd(data: bytes, limit: int) -> bytes:
                 pieces.append(piece)
                 size += len(piece)
                 data = b""
+            whole = frame.eof
             data = frame.unused_data if frame.eof else b""
     except zstd.ZstdError:
-        pass
-    return b"".join(pieces)
+        return b"".join(pieces), False
+    return b"".join(pieces), whole or size >= limit
 
 
-DECODERS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
+DECODERS: Final[dict[str, Callable[[bytes, int], Decoded]]] = {
     "gzip": gunzip,
     "x-gzip": gunzip,
     "deflate": undeflate,
@@ -115,18 +121,20 @@ DECODERS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
 _MAX_CODINGS: Final = 4
 
 
-def decode(data: bytes, codings: str | None, limit: int) -> bytes:
+def decode(data: bytes, codings: str | None, limit: int) -> Decoded:
     """Undo the codings of a Content-Encoding header, last one first; an unknown one ends it.
 
     `limit` in bytes, negative for none.
     """
     if not codings or not data:
-        return data
+        return data, True
     bound = NO_LIMIT if limit < 0 else limit
+    all_whole = True
     names = [name.strip().lower() for name in codings.split(",") if name.strip()]
     for name in reversed(names[-_MAX_CODINGS:]):
         decoder = DECODERS.get(name)
         if decoder is None:
             break
-        data = decoder(data, bound)
-    return data
+        data, whole = decoder(data, bound)
+        all_whole = all_whole and whole
+    return data, all_whole

@@ -1,4 +1,4 @@
-"""Questions to DNS servers by c-ares (pycares), which tells how long an answer holds; /etc/hosts is looked at first.
+"""Questions to DNS servers by c-ares (pycares), which says how long an answer holds; /etc/hosts comes first.
 
 c-ares says which sockets it waits on; they are watched by the running event loop. A timer gives it the time of day as
 long as questions are open.

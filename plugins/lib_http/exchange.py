@@ -55,6 +55,8 @@ class Answer:
     code: int
     body: bytes
     metadata: Metadata
+    whole: bool = True
+    """Neither cut off nor damaged."""
 
     def header(self, name: str) -> str | None:
         """The value of a header, None if it is not there."""
@@ -62,7 +64,10 @@ class Answer:
 
     @property
     def location(self) -> str:
-        """The target of a redirect. Raw UTF-8 in it is read as such, as browsers do."""
+        """The target of a redirect; of several Location headers the last counts, as in Nutch.
+
+        Raw UTF-8 in it is read as such, as browsers do.
+        """
         text = self.header("Location") or ""
         try:
             return text.encode("latin-1").decode("utf-8")

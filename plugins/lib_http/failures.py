@@ -30,6 +30,10 @@ class TlsFailure(httpx.ConnectError):
     """The TLS handshake failed, or the certificate does not pass."""
 
 
+class MalformedHead(httpx.RemoteProtocolError):
+    """A status line or header that libcurl does not read."""
+
+
 class TooLarge(httpx.RemoteProtocolError):
     """Headers without end."""
 

@@ -4,7 +4,7 @@
       <loginPostData><field name= value=/>*</loginPostData>
       <additionalPostHeaders>…  <removedFormFields>…
 
-The form's own fields are sent too, with the values of loginPostData in their places. Followed: HttpFormAuthentication
+The form's own fields are sent too, with the values of loginPostData in their places. Source: HttpFormAuthentication
 of protocol-httpclient.
 """
 

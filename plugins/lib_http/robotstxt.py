@@ -10,7 +10,7 @@
 that fails. Rules are kept in memory and, for http.robots.cache.seconds, on disk, so that the next round does not ask
 again; failures are not kept. Hosts of http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and
 uses (Content-Signal) is kept beside the rules and in the metadata of the Content that fetcher.store.robotstxt stores.
-Followed: HttpRobotRulesParser and RobotRulesParser.
+Source: HttpRobotRulesParser and RobotRulesParser.
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules
-from minutch.urls.robotsagent import RobotsParser, robots_parser
+from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
+from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
 from .failures import java_text
 from .robotsdisk import RobotsDisk, StoredRobots
 
 log = logging.getLogger(__name__)
 
-MAX_BYTES: Final = 512_000
-"""500 KiB, what RFC 9309 asks a crawler to read at least."""
 MAX_IN_MEMORY: Final = 50_000
 SITEMAP_KEY: Final = "robotstxt.sitemap"
 """In the metadata of a robots.txt that is stored: the URL of each sitemap that it names, made absolute."""
@@ -65,6 +64,7 @@ class HttpAnswer(Protocol):
     code: int
     body: bytes
     metadata: Metadata
+    whole: bool
 
     @property
     def location(self) -> str: ...
@@ -102,18 +102,20 @@ class RobotsStore:
         allow_forbidden: bool = True,
         defer: bool = True,
         allow_unreachable: bool = False,
+        limit: int = MAX_BYTES,
         allow_list: tuple[str, ...] = (),
         disk: RobotsDisk | None = None,
         now: Callable[[], float] = time.time,
         life: float = 86_400,
     ) -> None:
-        """`now` and `life` in seconds."""
+        """`limit` in bytes; `now` and `life` in seconds."""
         self._fetch = fetch
         self._parse = parse_rules
         self._max_redirects = max_redirects
         self._allow_forbidden = allow_forbidden
         self._defer = defer
         self._allow_unreachable = allow_unreachable
+        self._limit = limit
         self._allow_list = allow_list
         self._disk = disk
         self._now = now
@@ -135,6 +137,7 @@ class RobotsStore:
             allow_forbidden=conf.get_boolean("http.robots.403.allow", True),
             defer=conf.get_boolean("http.robots.503.defer.visits", True),
             allow_unreachable=conf.get_boolean("http.robots.unreachable.allow", False),
+            limit=robots_limit(conf),
             allow_list=tuple(host for host in conf.get_strings("http.robot.rules.allowlist") if host),
             disk=RobotsDisk(Path(folder) / "robots.sqlite") if folder and life > 0 else None,
             life=life,
@@ -204,11 +207,12 @@ class RobotsStore:
                 return DEFER_VISITS
             return self._failed(ProtocolStatus(codes.ROBOTS_DENIED, [f"robots.txt: http code={answer.code}"]))
         content_type = answer.header("Content-Type") or ""
-        rules = self._judge(answer.code, answer.body, content_type, location)
+        body = answer.body if answer.whole else whole_lines(answer.body)
+        rules = self._judge(answer.code, body, content_type, location)
         if contents:
             _describe(contents[-1].metadata, rules)
         found = StoredRobots(
-            self._now(), answer.code, answer.body, content_type, location, rules.sitemaps, rules.content_signals
+            self._now(), answer.code, body, content_type, location, rules.sitemaps, rules.content_signals
         )
         for name in (key, *keys):
             self._keep(name, rules)
@@ -253,7 +257,7 @@ class RobotsStore:
         return answer, str(location), keys
 
     async def _one(self, url: Url, contents: list[Content] | None) -> HttpAnswer:
-        answer = await self._fetch(url, CrawlDatum(), MAX_BYTES)
+        answer = await self._fetch(url, CrawlDatum(), self._limit)
         if contents is not None:
             text = str(url)
             contents.append(Content(text, text, answer.body, answer.header("Content-Type") or "", answer.metadata))

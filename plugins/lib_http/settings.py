@@ -108,6 +108,7 @@ class HttpSettings:
     store_request: bool = False
     store_headers: bool = False
     store_versions: bool = False
+    store_etag: bool = True
     if_modified_since: bool = True
     send_cookies: bool = True
     cookies: dict[str, str] = field(default_factory=dict)
@@ -147,6 +148,7 @@ class HttpSettings:
             store_request=conf.get_boolean("store.http.request", False),
             store_headers=conf.get_boolean("store.http.headers", False),
             store_versions=conf.get_boolean("store.protocol.versions", False),
+            store_etag=conf.get_boolean("http.store.etag", True),
             if_modified_since=conf.get_boolean("http.enable.if.modified.since.header", True),
             send_cookies=send_cookies,
             cookies=_host_cookies(conf) if send_cookies else {},

@@ -6,7 +6,7 @@
 Nothing set means the library's own choice (TLS 1.2 and newer). What OpenSSL does not have (SSLv3, …) is left out; if
 nothing is left that is an error. Versions without a suite that is named are not spoken.
 
-Followed: the constructor of Nutch's HttpBase; names by RFC 5246 and its successors.
+Source: the constructor of Nutch's HttpBase; names by RFC 5246 and its successors.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     200  file or directory            401  not readable            300  not the canonical path: a symbolic link, `..`
     304  not newer than modifiedTime  404  not there               500  neither file nor directory
 
-Followed: File and FileResponse of protocol-file. Listings are sorted by name (Nutch: as the file system has them), and
+Source: File and FileResponse of protocol-file. Listings are sorted by name (Nutch: as the file system has them), and
 characters that would break a link are escaped in them.
 """
 
@@ -26,7 +26,7 @@ from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import Metadata
+from minutch.records.metadata import TRUNCATED_KEY, Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import ALLOW_ALL, RobotRules
@@ -39,7 +39,7 @@ MAX_REDIRECTS: Final = 5
 MAX_SIZE: Final = 0x7FFF_FFFF
 _SAFE_IN_LINKS: Final = "/ !$()*+,-.:;=@[]^_`{|}~\\"
 _SAFE_IN_URIS: Final = "/!$&'()*+,-.:;=@_~"
-_TRUNCATED: Final = "http.content.truncated"
+
 
 _STATUSES: Final = {
     304: codes.NOTMODIFIED,
@@ -129,8 +129,8 @@ class File(Protocol):
         headers.set("Content-Length", str(size))
         headers.set("Content-Type", mimetypes.guess_type(path.name)[0] or "application/octet-stream")
         if len(body) < size:
-            headers.set(_TRUNCATED, "true")
-            headers.set(_TRUNCATED + ".reason", "length")
+            headers.set(TRUNCATED_KEY, "true")
+            headers.set(TRUNCATED_KEY + ".reason", "length")
         return _Answer(200, body, headers)
 
     def _list(self, path: Path, headers: Metadata) -> _Answer:

@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
-from minutch.fetch.state import FetchState, state_folder
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import Url
 from plugins.lib_http.exchange import Answer
@@ -17,7 +16,7 @@ from plugins.lib_http.headers import SpellCheckedMetadata
 from plugins.lib_http.robotstxt import RobotsStore
 from plugins.protocol_http.http import Http
 from tests.support.golden import PROJECT, SHARED
-from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
 
 NUTCHS = SHARED / "nutch" / "properties.tsv"
@@ -31,7 +30,9 @@ OWN = {
     "http.dns.resolver",
     "http.dns.servers",
     "http.retry.after.max.seconds",
+    "http.robots.503.defer.visits.wait",
     "http.robots.cache.seconds",
+    "http.robots.content.limit",
     "http.robots.parser",
     "http.robots.unreachable.allow",
     "http.store.etag",
@@ -101,16 +102,6 @@ async def test_what_is_accepted_may_be_said(name: str) -> None:
         await protocol.get_protocol_output("http://a.example/", CrawlDatum())
     assert "gzip" in asked[0]
     assert asked[1] == "br;q=0.5"
-
-
-def test_http_store_etag(tmp_path: Path) -> None:
-    for number, (store, kept) in enumerate((("true", '"v1"'), ("false", None))):
-        with MisbehavingServer() as server:
-            server.pages["/p"] = page(b"text", 'ETag: "v1"')
-            segment = make_segment(tmp_path / str(number), [server.url("p")])
-            fetch_segment(segment, conf_for().with_values({"http.store.etag": store}))
-            with FetchState(state_folder(segment.path)) as state:
-                assert state.etag(server.url("p")) == kept
 
 
 def test_fetcher_record_skipped(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_each_fault_has_its_status(web: Web, name: str) -> None:
         if fault.body is not None:
             assert content.content == fault.body
         assert content.metadata.first("http.content.truncated.reason") == fault.truncated
+        assert content.metadata.first("http.content.damaged") == fault.damaged
         assert len(content.content) <= LIMIT
 
 

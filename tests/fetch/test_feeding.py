@@ -153,7 +153,7 @@ def test_no_link_is_followed_twice() -> None:
 
 def test_publishers(tmp_path: Path) -> None:
     from minutch.clock import FakeClock
-    from minutch.fetch.publish import Publishers
+    from minutch.fetch.telemetry import Publishers
 
     folder = tmp_path / "plugins" / "publisher-test"
     folder.mkdir(parents=True)

@@ -202,38 +202,13 @@ def test_urls_are_filtered_and_normalized_if_asked_for(server: MisbehavingServer
     assert "notfetching(20), lastModified=0: filtered" in str(found[f"{urls[1]}#x"][0])
 
 
-def test_a_resource_is_asked_for_by_its_last_version(server: MisbehavingServer, tmp_path: Path) -> None:
-    server.pages["/p"] = page(HTML, 'ETag: "v1"')
-    first = make_segment(tmp_path, [server.url("p")])
-    fetch_segment(first, conf_for())
-    assert "ETag" not in str(fetched(first)[server.url("p")][0])
-    with FetchState(state_folder(first.path)) as state:
-        assert state.etag(server.url("p")) == '"v1"'
-    asked: list[bytes] = []
-
-    async def answer(reader: object, writer: object, target: str) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")  # type: ignore[attr-defined]
-        asked.append(head)
-        writer.write(b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n")  # type: ignore[attr-defined]
-
-    server.answer_all = answer
-    datum = CrawlDatum(STATUS_DB_FETCHED, 100, 1.0, modified_time=1_735_726_830_000)
-    second = Segment(first.path.with_name("20260102000000"))
-    make_segment(tmp_path / "x", [(server.url("p"), datum)]).path.rename(second.path)
-    counters = fetch_segment(second, conf_for())
-    assert counters["not modified"] == 1
-    assert b'If-Modified-Since: Wed, 01 Jan 2025 10:20:30 GMT\r\nIf-None-Match: "v1"\r\n' in asked[-1]
-    names = set(map(str, fetched(second)[server.url("p")][0].metadata))
-    assert names == {"_rs_", "nutch.protocol.code", "_pst_"}
-
-
 def test_a_damaged_state_costs_requests_and_no_page(server: MisbehavingServer, tmp_path: Path) -> None:
     """Pages that were fetched before are, though what is known of them can't be looked up."""
     urls = pages(server, 3)
     segment = make_segment(tmp_path, [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0, modified_time=1)) for url in urls])
     folder = state_folder(segment.path)
     with FetchState(folder) as state:
-        state.remember_etags([(f"http://h/{n}", "tag") for n in range(2000)], 10**15)
+        state.write("INSERT INTO busy VALUES (?, ?)", [(f"h{n}", 10**15) for n in range(2000)])
     path = folder / "fetch.sqlite"
     path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 40_000)
     (folder / "robots.sqlite").write_bytes(b"damaged" * 1000)
@@ -250,6 +225,27 @@ def test_robots_txt_is_not_asked_for_again_in_the_next_round(server: Misbehaving
     make_segment(tmp_path / "x", urls).path.rename(second.path)
     assert fetch_segment(second, conf_for())["denied"] == 1
     assert server.requests["/robots.txt"] == 1
+
+
+@pytest.mark.parametrize("answer", ["500 Oops", "429 Slow"])
+def test_a_failing_robots_txt_keeps_no_fetch_open(server: MisbehavingServer, tmp_path: Path, answer: str) -> None:
+    server.pages["/robots.txt"] = page(b"", status=answer)
+    urls = pages(server, 4)
+    segment = make_segment(tmp_path, urls)
+    counters = fetch_segment(segment, conf_for())
+    assert (counters["generated"], counters["deferred"]) == (4, 4)
+    assert server.requests == {"/robots.txt": 1}
+    assert {url: datum.status_name for url, (datum,) in fetched(segment).items()} == dict.fromkeys(urls, "linked")
+
+
+def test_a_folder_of_segments_holds_segments_alone(server: MisbehavingServer, tmp_path: Path) -> None:
+    """Nutch takes everything in it for one, whatever the folder is called."""
+    made = make_segment(tmp_path / "made", pages(server, 2))
+    segment = Segment(tmp_path / "crawl" / "rounds" / made.name)
+    segment.path.parent.mkdir(parents=True)
+    made.path.rename(segment.path)
+    assert fetch_segment(segment, conf_for())["fetched"] == 2
+    assert [path.name for path in segment.path.parent.iterdir()] == [segment.name]
 
 
 def test_a_busy_host_is_left_alone_in_the_next_round(server: MisbehavingServer, tmp_path: Path) -> None:

@@ -15,18 +15,17 @@ from minutch.conf import Configuration
 from minutch.errors import ProtocolError, StoreError
 from minutch.fetch import loop as loop_module
 from minutch.fetch.chain import ChainRunner
+from minutch.fetch.decisions import RedirectRules
 from minutch.fetch.feeder import Feeder
 from minutch.fetch.hosts import queue_key
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import FetchLog, Part, frames
 from minutch.fetch.loop import FetchLoop, Hooks
-from minutch.fetch.outcome import RedirectRules
-from minutch.fetch.pressure import BandwidthGovernor, ThroughputGuard
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder
 from minutch.fetch.session import resume
 from minutch.fetch.settings import FetchSettings, PressureSettings, QueueSettings, RedirectSettings, RobotsSettings
-from minutch.fetch.stats import FetchStats
+from minutch.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content

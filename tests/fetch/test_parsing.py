@@ -13,8 +13,7 @@ import pytest
 
 from minutch.errors import ParseError
 from minutch.fetch import parsing
-from minutch.fetch.parsetask import FetchTask, pack_page
-from minutch.fetch.parsing import FetchParser
+from minutch.fetch.parsing import FetchParser, FetchTask, pack_page
 from minutch.fetch.settings import FetchSettings
 from minutch.formats.writables import Writable
 from minutch.records.content import Content

@@ -414,7 +414,11 @@ def deferring(**more: float) -> Timed:
 
 def test_http_robots_503_defer_visits_delay(fetch: Fetch) -> None:
     for delay in (1000, 60_000):
-        values = {"http.robots.503.defer.visits.delay": str(delay), "http.robots.503.defer.visits.retries": "2"}
+        values = {
+            "http.robots.503.defer.visits.delay": str(delay),
+            "http.robots.503.defer.visits.retries": "2",
+            "http.robots.503.defer.visits.wait": "-1",
+        }
         web = deferring()
         assert fetch(pages(2), values, web).outcomes == {Outcome.DEFERRED: 2}
         assert web.clock.seconds == pytest.approx(2 * delay / 1000, abs=1.5)
@@ -423,9 +427,24 @@ def test_http_robots_503_defer_visits_delay(fetch: Fetch) -> None:
 def test_http_robots_503_defer_visits_retries(fetch: Fetch) -> None:
     for retries in (0, 1, 4):
         web = deferring()
-        found = fetch(pages(2), {"http.robots.503.defer.visits.retries": str(retries)}, web)
+        values = {
+            "http.robots.503.defer.visits.retries": str(retries),
+            "http.robots.503.defer.visits.wait": "-1",
+        }
+        found = fetch(pages(2), values, web)
         assert found.outcomes == {Outcome.DEFERRED: 2}
         assert web.robots_asked.total() == retries + 1
+
+
+def test_http_robots_503_defer_visits_wait(fetch: Fetch) -> None:
+    """One host that defers visits keeps no fetch open: its pages stay as they are, for a later one."""
+    for wait, delay, asked in (("30000", 300_000, 1), ("30000", 10_000, 4), ("400000", 300_000, 4)):
+        web = deferring()
+        values = {"http.robots.503.defer.visits.wait": wait, "http.robots.503.defer.visits.delay": str(delay)}
+        found = fetch(pages(2), values, web)
+        assert found.outcomes == {Outcome.DEFERRED: 2}
+        assert web.robots_asked.total() == asked
+        assert web.clock.seconds == pytest.approx((asked - 1) * delay / 1000, abs=2)
 
 
 RobotsOf = Callable[..., Awaitable[tuple[bool, bool]]]

@@ -16,9 +16,9 @@ from minutch.fetch import state as state_module
 from minutch.fetch.display import Display, host_table, live_line, result_table, status_lines, time_left
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.loop import Snapshot
-from minutch.fetch.metrics import MetricsServer, metrics_text
 from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import MAX_HOSTS, FetchStats
+from minutch.fetch.telemetry import MetricsServer, metrics_text
 
 NOW = Snapshot(
     active=7,
@@ -163,28 +163,23 @@ def test_metrics_are_served() -> None:
 
 def test_state_is_kept_beside_the_segments(tmp_path: Path) -> None:
     assert state_folder(tmp_path / "crawl/segments/2026") == tmp_path / "crawl/.fetchstate"
-    assert state_folder(tmp_path / "elsewhere/2026") == tmp_path / "elsewhere/.fetchstate"
+    assert state_folder(tmp_path / "crawl/elsewhere/2026") == tmp_path / "crawl/.fetchstate"
 
 
 def test_state_outlives_its_process(tmp_path: Path) -> None:
     with FetchState(tmp_path) as state:
         state.remember_busy("a", 1000)
         state.remember_busy("b", 2000)
-        state.remember_etags([("http://a/", '"1"'), ("http://a/", '"2"'), ("http://b/", "x" * 600)], 5)
     with FetchState(tmp_path) as state:
         assert state.busy_hosts(1000) == {"b": 2000}
-        assert state.etag("http://a/") == '"2"'
-        assert state.etag("http://b/") is None
 
 
 def test_state_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_module, "MOST_TAGS", 2)
+    monkeypatch.setattr(state_module, "MOST_HOSTS", 2)
     with FetchState(tmp_path) as state:
-        state.remember_busy("a", 1000)
         for number in range(5):
-            state.remember_etags([(f"http://a/{number}", "x")], number)
+            state.remember_busy(f"h{number}", 1000 + number)
         state.forget_old(1000)
-        assert [state.etag(f"http://a/{number}") for number in range(5)] == [None, None, None, "x", "x"]
+        assert set(state.busy_hosts(0)) == {"h3", "h4"}
+        state.forget_old(2000)
         assert state.busy_hosts(0) == {}
-        state.forget_old(state_module.TAG_LIFE + 3)
-        assert [state.etag(f"http://a/{number}") for number in (3, 4)] == [None, "x"]

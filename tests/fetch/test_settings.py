@@ -113,7 +113,7 @@ HOLDS_IN_EACH = {
     "follow": {field.name for field in fields(FollowSettings)},
     "pressure": {"retries", "check_after", "check_every"},
     "": {"start_delay", "hung_after", "parse", "store_content", "store_robots", "signature", "filter_urls"}
-    | {"normalize_urls", "publish", "record_skipped", "store_etag", "processes"},
+    | {"normalize_urls", "publish", "record_skipped", "processes"},
 }
 """Settings about a host, a page, a thread or a point in time: they are the same in all processes of a fetch."""
 

@@ -43,7 +43,7 @@ class Run:
         return sorted((GOLDEN / self.name / "crawl" / "segments").iterdir())
 
     def configuration(self, **extra: str) -> Configuration:
-        overrides = {"mapreduce.job.reduces": str(self.reduces)} | extra
+        overrides = {"mapreduce.job.reduces": str(self.reduces), "http.store.etag": "false"} | extra
         if self.plugins:
             overrides["plugin.includes"] = self.plugins
         return Configuration.load([GOLDEN / self.conf], overrides=overrides)

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import ConfigError
-from minutch.parse.charset import GUESS_LIMIT, CharsetDetector, from_header, from_meta
-from minutch.parse.charsetlabels import LABELS, lookup
+from minutch.parse.charset import GUESS_LIMIT, LABELS, CharsetDetector, from_header, from_meta, lookup
 from tests.support.charset_texts import TEXTS
 from tests.support.pages import configuration
 

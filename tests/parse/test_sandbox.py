@@ -20,8 +20,8 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.parse.answers import receive
 from minutch.parse.packing import PackedDocument
+from minutch.parse.page import PackedPage, SegmentTask
 from minutch.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
-from minutch.parse.task import PackedPage, SegmentTask
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.records.content import Content
 from minutch.records.parsedata import ParseData

@@ -201,42 +201,43 @@ CODED = {
 
 @pytest.mark.parametrize("coding", CODED)
 def test_codings(coding: str) -> None:
-    assert decode(CODED[coding], coding, -1) == PAGE
-    assert decode(CODED[coding], f" {coding.upper()} ", 1 << 20) == PAGE
+    assert decode(CODED[coding], coding, -1) == (PAGE, True)
+    assert decode(CODED[coding], f" {coding.upper()} ", 1 << 20) == (PAGE, True)
 
 
 def test_raw_deflate_and_several_gzip_members() -> None:
-    assert decode(zlib.compress(PAGE)[2:-4], "deflate", -1) == PAGE
-    assert decode(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", -1) == b"ab"
+    assert decode(zlib.compress(PAGE)[2:-4], "deflate", -1) == (PAGE, True)
+    assert decode(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", -1) == (b"ab", True)
 
 
 @pytest.mark.parametrize("coding", CODED)
 def test_limits_hold_within_a_bomb(coding: str) -> None:
     big = bytes(30 << 20)
     coded = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress, "br": lambda d: brotli.compress(d, quality=1), "zstd": zstd.compress}[coding](big)  # fmt: skip  # noqa: E501
-    assert decode(coded, coding, 1000) == bytes(1000)
+    assert decode(coded, coding, 1000) == (bytes(1000), True)
 
 
 @pytest.mark.parametrize("coding", CODED)
 @given(cut=st.integers(0, 400))
 def test_cut_off_data_gives_its_beginning(coding: str, cut: int) -> None:
     part = CODED[coding][:cut]
-    result = decode(part, coding, -1)
+    result, whole = decode(part, coding, -1)
     assert PAGE.startswith(result) or result == part
+    assert not whole or result in (PAGE, part)
 
 
 @pytest.mark.parametrize("coding", CODED)
 @given(data=st.binary(max_size=200))
 def test_nonsense_raises_nothing(coding: str, data: bytes) -> None:
-    assert isinstance(decode(data, coding, 100), bytes)
+    assert isinstance(decode(data, coding, 100)[0], bytes)
 
 
 def test_lists_of_codings() -> None:
     twice = gzip.compress(zlib.compress(PAGE))
-    assert decode(twice, "deflate, gzip", -1) == PAGE
-    assert decode(PAGE, "identity", -1) == PAGE
-    assert decode(gzip.compress(PAGE), "rot13, gzip", -1) == PAGE
-    assert decode(PAGE, None, -1) == PAGE and decode(b"", "gzip", -1) == b""
+    assert decode(twice, "deflate, gzip", -1) == (PAGE, True)
+    assert decode(PAGE, "identity", -1) == (PAGE, True)
+    assert decode(gzip.compress(PAGE), "rot13, gzip", -1) == (PAGE, True)
+    assert decode(PAGE, None, -1)[0] == PAGE and decode(b"", "gzip", -1)[0] == b""
 
 
 # -- failures --------------------------------------------------------------------------------------------------
@@ -375,8 +376,8 @@ def test_content_with_a_wrong_checksum_is_kept(coding: str, size: int) -> None:
     text = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
     packed = bytearray(gzip.compress(text) if coding == "gzip" else zlib.compress(text))
     packed[-5 if coding == "gzip" else -1] ^= 0xFF
-    assert decode(bytes(packed), coding, -1) == text
-    assert decode(bytes(packed), coding, 4) == text[:4]
+    assert decode(bytes(packed), coding, -1) == (text, False)
+    assert decode(bytes(packed), coding, 4) == (text[:4], True)
 
 
 def test_content_is_kept_up_to_damage_in_the_middle() -> None:
@@ -384,5 +385,5 @@ def test_content_is_kept_up_to_damage_in_the_middle() -> None:
     packed = bytearray(gzip.compress(text, 1))
     middle = len(packed) // 2
     packed[middle : middle + 2000] = b"\xff" * 2000
-    found = decode(bytes(packed), "gzip", -1)
-    assert len(found) > 10_000 and text.startswith(found[:10_000])
+    found, whole = decode(bytes(packed), "gzip", -1)
+    assert not whole and len(found) > 10_000 and text.startswith(found[:10_000])

@@ -7,6 +7,7 @@ import gzip
 import ssl
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -20,7 +21,9 @@ from minutch.formats.writables import Text
 from minutch.parse.page import is_truncated
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.records import entitytag
 from minutch.records.crawldatum import CrawlDatum
+from minutch.urls.parts import parse
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for
@@ -194,14 +197,23 @@ async def test_headers_in_nutchs_order() -> None:
 
 
 async def test_if_modified_since_and_etag() -> None:
-    datum = CrawlDatum(modified_time=1_735_726_830_000)
-    datum.metadata[Text("ETag")] = Text('"v1"')
+    datum = CrawlDatum(modified_time=1_735_726_830_000, signature=b"s" * 16)
+    datum.metadata[entitytag.KEY] = stored('"v1"', "http://a.example/", datum)
     request = await sent(datum=datum)
     assert request.headers["If-Modified-Since"] == "Wed, 01 Jan 2025 10:20:30 GMT"
     assert request.headers["If-None-Match"] == '"v1"'
     request = await sent(datum=datum, http__enable__if__modified__since__header="false")
     assert "If-Modified-Since" not in request.headers and "If-None-Match" not in request.headers
     assert "If-Modified-Since" not in (await sent()).headers
+    assert "If-None-Match" not in (await sent(datum=datum, http__store__etag="false")).headers
+    assert "If-None-Match" not in (await sent(datum=replace(datum, signature=b"t" * 16))).headers
+    assert "If-None-Match" not in (await sent("http://a.example/other", datum=datum)).headers
+
+
+def stored(tag: str, url: str, datum: CrawlDatum) -> Text:
+    found = entitytag.stored_tag(tag, url, datum.signature or b"")
+    assert found is not None
+    return found
 
 
 async def test_cookies(tmp_path: Path) -> None:
@@ -376,15 +388,16 @@ async def test_a_url_is_one_request(server: MisbehavingServer, transport: str, s
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nkept")
 
     server.answer_all = keeps
-    datum = CrawlDatum(modified_time=1)
-    datum.metadata[Text("Cookie")] = Text("k=v\r\nX-Cookie: smuggled")
-    datum.metadata[Text("ETag")] = Text('"v"\nX-Tag: smuggled')
     url = server.url(f"{start} HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+    datum = CrawlDatum(modified_time=1, signature=b"s")
+    datum.metadata[Text("Cookie")] = Text("k=v\r\nX-Cookie: smuggled")
+    datum.metadata[entitytag.KEY] = stored('"v"\nX-Tag: smuggled', str(parse(url)), datum)
     protocol = Http(conf_for(http__transport=transport), {})
     output = await get(protocol, url, datum)
     await protocol.close()
     assert output.status.is_success
     assert server.connections == len(heads) == 1
+    assert b"If-None-Match: " in heads[0]
     assert not any(b"smuggled" in head.partition(b"\r\n")[2] and b"\nX-" in head for head in heads)
 
 

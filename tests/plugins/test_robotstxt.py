@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from pathlib import Path
 
 import httpx
@@ -12,10 +13,14 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import RobotRules, parse_robots
+from minutch.urls.robotsfile import MAX_BYTES
 from plugins.lib_http.exchange import Answer
 from plugins.lib_http.headers import SpellCheckedMetadata
 from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
-from plugins.lib_http.robotstxt import MAX_BYTES, SIGNAL_KEY, SITEMAP_KEY, RobotsStore, Unreachable, cache_key
+from plugins.lib_http.robotstxt import SIGNAL_KEY, SITEMAP_KEY, RobotsStore, Unreachable, cache_key
+from plugins.protocol_http.http import Http
+from tests.support.misbehaving import MisbehavingServer, head, page
+from tests.support.segments import conf_for
 
 NO = b"User-agent: *\nDisallow: /no\nCrawl-delay: 2\n"
 
@@ -278,3 +283,29 @@ def test_a_damaged_row_is_no_row(tmp_path: Path) -> None:
     for change in ("content = x'00'", "sitemaps = '['"):
         disk._db.execute(f"UPDATE robotstxt SET {change}")
         assert disk.get("k", 0) is None
+
+
+@pytest.mark.parametrize("limit", ["", "60"])
+@pytest.mark.parametrize("coding", ["", "gzip"])
+async def test_a_line_that_is_cut_off_does_not_count(limit: str, coding: str) -> None:
+    """Half of `Disallow: /private` would forbid the whole host."""
+    most = int(limit or MAX_BYTES)
+    start = b"User-agent: *\nDisallow: /no\n"
+    body = start + b"#" * (most - len(start) - len(b"\nDisallow: /")) + b"\nDisallow: /private\nDisallow: /yes\n"
+    assert body[:most].endswith(b"\nDisallow: /")
+    with MisbehavingServer() as server:
+        sent = gzip.compress(body) if coding else body
+        server.pages["/robots.txt"] = page(sent, *([f"Content-Encoding: {coding}"] if coding else []))
+        protocol = Http(conf_for(**({"http__robots__content__limit": limit} if limit else {})), {})
+        found = await protocol.get_robot_rules(server.url("x"), CrawlDatum(), None)
+        await protocol.close()
+    assert found.is_allowed(server.url("yes")) and not found.is_allowed(server.url("no"))
+
+
+async def test_a_robots_txt_that_breaks_off() -> None:
+    with MisbehavingServer() as server:
+        server.pages["/robots.txt"] = head("Content-Length: 1000") + b"User-agent: *\nDisallow: /no\nDisallow: /"
+        protocol = Http(conf_for(), {})
+        found = await protocol.get_robot_rules(server.url("x"), CrawlDatum(), None)
+        await protocol.close()
+    assert found.is_allowed(server.url("yes")) and not found.is_allowed(server.url("no"))

@@ -35,7 +35,7 @@ BOMB = b"0" * (20 * LIMIT)
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that goes wrong. `body`: the content kept (None: not looked at); `truncated`: the mark it gets."""
+    """One thing that goes wrong. `body`: the content kept (None: any); `truncated` and `damaged`: its marks."""
 
     answer: bytes | Answer
     status: str
@@ -43,6 +43,7 @@ class Fault:
     truncated: str | None = None
     says: str = ""
     """Part of the ProtocolStatus' message."""
+    damaged: str | None = None
 
 
 FAULTS: dict[str, Fault] = {}
@@ -93,6 +94,17 @@ _plain("long-header", _length(PAGE, "X-Long: " + "x" * 50_000), body=PAGE)
 _plain("cookie-flood", _length(PAGE, *(f"Set-Cookie: c{n}={n}; Path=/" for n in range(500))), body=PAGE)
 _plain("no-length", head() + PAGE, body=PAGE)
 _plain("two-equal-lengths", head("Content-Length: 30", "Content-Length: 30") + PAGE, body=PAGE)
+_plain("bad-length", head("Content-Length: many") + PAGE, body=PAGE)
+_plain("empty-length", head("Content-Length:") + PAGE, body=PAGE)
+_plain("no-colon", head("no header at all", "Content-Length: 30") + PAGE, body=PAGE)
+_plain(
+    "no-colon-chunked", head("no header", "Transfer-Encoding: chunked") + b"1e\r\n" + PAGE + b"\r\n0\r\n\r\n", body=PAGE
+)
+_plain("no-colon-gzip", head("no header", "Content-Encoding: gzip") + gzip.compress(PAGE), body=PAGE)
+_plain("no-blank-line", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + PAGE, body=PAGE)
+_plain("no-blank-line-lf", b"HTTP/1.1 200 OK\n" + PAGE, body=PAGE)
+_plain("no-colon-404", head("no header", status="404 No") + PAGE, GONE)
+_plain("no-colon-redirect", head("no header", "Location: /ok?x", status="302 Found"), REDIR_TEMP, says="/ok?x")
 _plain("length-too-large", head("Content-Length: 1000") + PAGE, body=PAGE)
 _plain("length-too-small", head("Content-Length: 5") + PAGE, body=PAGE[:5])
 _plain("chunked", head("Transfer-Encoding: chunked") + b"1e\r\n" + PAGE + b"\r\n0\r\n\r\n", body=PAGE)
@@ -108,11 +120,19 @@ _plain(
 )
 _plain("early-hints", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + _length(), body=PAGE)
 _plain("one-continue", b"HTTP/1.1 100 Continue\r\n\r\n" + _length(), body=PAGE)
+_plain("thousand-continues", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000 + _length(), body=PAGE)
+_plain("thousands-of-headers", _length(PAGE, *(f"X-{n}: {n}" for n in range(2500))), body=PAGE)
 _plain("nul-in-body", _length(b"a\0b\0" * 5), body=b"a\0b\0" * 5)
 _plain("bad-charset", _length(b"\xff\xfe\xfd", "Content-Type: text/html; charset=no-such"), body=b"\xff\xfe\xfd")
 _plain("unknown-coding", _length(PAGE, "Content-Encoding: rot13"), body=PAGE)
 _plain("not-really-gzip", _length(PAGE, "Content-Encoding: gzip"), body=PAGE)
-_plain("gzip-cut-off", _length(gzip.compress(PAGE)[:-8], "Content-Encoding: gzip"), body=PAGE)
+_plain("gzip-cut-off", _length(gzip.compress(PAGE)[:-8], "Content-Encoding: gzip"), body=PAGE, damaged="true")
+_plain(
+    "gzip-bad-checksum",
+    _length(gzip.compress(PAGE)[:-8] + bytes(8), "Content-Encoding: gzip"),
+    body=PAGE,
+    damaged="true",
+)
 _plain("gzip-twice", _length(gzip.compress(gzip.compress(PAGE)), "Content-Encoding: gzip, gzip"), body=PAGE)
 _plain("deflate-zlib", _length(zlib.compress(PAGE), "Content-Encoding: deflate"), body=PAGE)
 _plain("deflate-raw", _length(zlib.compress(PAGE)[2:-4], "Content-Encoding: deflate"), body=PAGE)
@@ -121,6 +141,9 @@ _plain("empty-page", _length(b""), body=b"")
 
 # -- codes that are no page ------------------------------------------------------------------------------------
 
+_plain("code-000", _length(status="000 Zero"), RETRY, says="Http code=0")
+_plain("three-thousand-continues", b"HTTP/1.1 100 Continue\r\n\r\n" * 3000 + _length(), RETRY, says="headers")
+_plain("nothing-but-continue", b"HTTP/1.1 100 Continue\r\n\r\n", RETRY)
 _plain("code-204", head(status="204 No Content"), RETRY, says="Http code=204")
 _plain("code-206", _length(status="206 Partial"), RETRY, says="Http code=206")
 _plain("code-400", _length(status="400 Bad"), GONE)
@@ -137,6 +160,12 @@ _plain("code-500-cut-off", head("Content-Length: 100", status="500 Oops") + b"x"
 _plain("code-999", _length(status="999 Odd"), RETRY, says="Http code=999")
 _plain("code-429", _length(PAGE, "Retry-After: soon", status="429 Slow"), RETRY, says="Http code=429")
 _plain("redirect-without-location", head(status="302 Found"), REDIR_TEMP)
+_plain(
+    "two-locations",
+    head("Location: /ok?a", "Location: /ok?b", status="302 Found"),
+    REDIR_TEMP,
+    says="/ok?b",
+)
 _plain("redirect-to-itself", head("Location: /redirect-to-itself", status="301 Moved"), REDIR_PERM)
 _plain("redirect-to-no-url", head("Location: http://[bad", status="301 Moved"), RETRY, says="MalformedURLException")
 _plain("redirect-to-odd-scheme", head("Location: gopher://x/", status="302 Found"), RETRY, says="MalformedURLException")
@@ -209,7 +238,6 @@ for _name, _data in {
     "huge-chunk-size": head("Transfer-Encoding: chunked") + b"f" * 40 + b"\r\n" + PAGE,
     "no-last-chunk": head("Transfer-Encoding: chunked") + b"1e\r\n" + PAGE + b"\r\n",
     "nul-in-header": b"HTTP/1.1 200 OK\r\nX-\0Nul: a\0b\r\n\r\n" + PAGE,
-    "bad-length": head("Content-Length: many") + PAGE,
     "lengths-that-differ": head("Content-Length: 30", "Content-Length: 31") + PAGE,
     "http-9.9": b"HTTP/9.9 200 OK\r\n\r\n" + PAGE,
 }.items():

@@ -154,6 +154,17 @@ def test_the_index_page_is_its_folder() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["index.html", "index.htm"])
+def test_a_forbidden_index_page_does_not_forbid_its_folder(name: str) -> None:
+    rules = parse_robots(f"User-agent: *\nDisallow: /{name}\nDisallow: /a/{name}\n".encode(), "", ["x"])
+    assert [rules.is_allowed(f"http://h{path}") for path in ("/", "/a/", f"/{name}", f"/a/{name}")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 def test_constants() -> None:
     assert ALLOW_ALL.is_allowed("http://a/")
     assert not ALLOW_NONE.is_allowed("http://a/robots.txt")

@@ -1,19 +1,24 @@
-"""What a ProtocolStatus means for the segment and for the ledger; which redirects lead where. Pure.
+"""What robots.txt, a busy server and the answer to a request lead to, and which redirects lead where. Pure: no I/O.
 
-Matches the switch in org.apache.nutch.fetcher.FetcherThread.run, its handleRedirect and createRedirDatum.
+Source: org.apache.nutch.fetcher.FetcherThread (what run does with robots.txt's rules and with each ProtocolStatus,
+handleRedirect, createRedirDatum). Where the rules could not be had because the host failed no page is asked for (RFC
+9309, 2.3.1.4). Nutch does not obey `Retry-After` (RFC 9110, 10.2.3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import Enum, auto
 from typing import Final
 
 from minutch.errors import UrlError
 from minutch.fetch.ledger import Outcome
-from minutch.fetch.settings import RedirectSettings
+from minutch.fetch.settings import RedirectSettings, RobotsSettings
 from minutch.formats.writables import Text
 from minutch.records import crawldatum as status
+from minutch.records import entitytag
 from minutch.records import protocolstatus as protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import REPR_URL_KEY
@@ -114,10 +119,12 @@ def redirect_datum(
 ) -> CrawlDatum:
     """The datum of a redirect's target: interval, score and metadata of where it comes from.
 
-    A cookie goes along to the same host only, and not from https to http. Nutch takes it everywhere.
+    A cookie goes along to the same host only, and not from https to http. Nutch takes it everywhere. An entity tag
+    stays behind.
     """
     datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
     datum.metadata = origin.metadata.copy()
+    datum.metadata.pop(entitytag.KEY, None)
     if COOKIE in datum.metadata and not _may_see_cookie(url, target):
         del datum.metadata[COOKIE]
     if representative is not None:
@@ -132,3 +139,61 @@ def _may_see_cookie(url: str, target: str) -> bool:
         return False
     is_weaker = origin.protocol == "https" and new.protocol != "https"
     return origin.host.lower() == new.host.lower() and not is_weaker
+
+
+_MAX_DIGITS: Final = 12
+
+
+class Verdict(Enum):
+    """What to do with one URL."""
+
+    FETCH = auto()
+    DENIED = auto()
+    DELAY_TOO_LONG = auto()
+    DEFER = auto()
+    UNREACHABLE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A verdict and, if robots.txt names one, the delay in ms: the queue takes it over, or it is too long."""
+
+    verdict: Verdict
+    crawl_delay: int | None = None
+
+
+_FETCH: Final = Decision(Verdict.FETCH)
+
+
+def decide(allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool, settings: RobotsSettings) -> Decision:
+    """The verdict on one URL. `crawl_delay` in ms, not positive if robots.txt names none."""
+    if defer:
+        return Decision(Verdict.DEFER)
+    if unreachable:
+        return Decision(Verdict.UNREACHABLE)
+    if not allowed:
+        return Decision(Verdict.DENIED)
+    if crawl_delay <= 0:
+        return _FETCH
+    if 0 <= settings.max_crawl_delay < crawl_delay:
+        return Decision(Verdict.DELAY_TOO_LONG, int(crawl_delay))
+    return Decision(Verdict.FETCH, max(int(crawl_delay), settings.min_crawl_delay))
+
+
+def retry_after(value: str | None, now: int, longest: int) -> int | None:
+    """When to come back, in ms since the epoch, by a Retry-After header: seconds or a date; None for nonsense.
+
+    More than `longest` ms are taken as `longest`; with 0 the header counts for nothing.
+    """
+    if value is None or longest <= 0:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        wait = int(text) * 1000 if len(text) <= _MAX_DIGITS else longest
+    else:
+        try:
+            date = parsedate_to_datetime(text)
+            wait = round(date.timestamp() * 1000) - now
+        except (ValueError, TypeError, OverflowError, OSError, IndexError):
+            return None
+    return now + min(wait, longest) if wait > 0 else None

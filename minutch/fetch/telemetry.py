@@ -1,22 +1,25 @@
-"""`fetch -metrics PORT`: the state of a running fetch as Prometheus reads it, at http://127.0.0.1:PORT/metrics.
+"""What a running fetch tells other programs: metrics for Prometheus, events for message queues.
 
-    minutch_fetch_pages_total 12345
-    minutch_fetch_events_total{event="robots_denied_total"} 12      Nutch's counters of the group nutch_fetcher
-    …
-
-Text format 0.0.4. Served from a thread of its own on the loopback interface.
+`fetch -metrics PORT` serves the state of the fetch at http://127.0.0.1:PORT/metrics. With fetcher.publisher=true every
+active NutchPublisher gets START, END and REPORT events, in the order of publisher.order; all have to accept their
+configuration, or nothing is published at all. Source: org.apache.nutch.publisher.NutchPublishers.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.errors import StoreError
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.errors import MinutchError, StoreError
 from minutch.fetch.loop import Snapshot
+from minutch.plugin.points import NutchPublisher
+from minutch.plugin.repository import PluginRepository
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _Metrics = dict[str, tuple[str, Callable[[Snapshot], float]]]
@@ -89,3 +92,27 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+log = logging.getLogger(__name__)
+
+
+class Publishers:
+    """The publishers of a configuration."""
+
+    def __init__(self, conf: Configuration, clock: Clock) -> None:
+        found = PluginRepository.of(conf).ordered(NutchPublisher, "publisher.order")
+        ready = [publisher.set_config() for publisher in found]
+        if not all(ready):
+            log.warning("fetcher.publisher: not every publisher could be set up, nothing is published")
+        self._publishers = found if all(ready) else []
+        self._clock = clock
+
+    def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
+        """Tell every publisher; one that fails costs nothing but a line in the log."""
+        event = {"eventType": kind, "url": url, "timestamp": self._clock.now(), "eventData": data}
+        for publisher in self._publishers:
+            try:
+                publisher.publish(event)
+            except (MinutchError, OSError) as exc:
+                log.warning("can't publish %s of %s: %s", kind, url, exc)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.fetch.politeness import Decision, Verdict, decide, retry_after
-from minutch.fetch.pressure import BandwidthGovernor, ThroughputGuard
+from minutch.fetch.decisions import Decision, Verdict, decide, retry_after
 from minutch.fetch.settings import PressureSettings, RobotsSettings
+from minutch.fetch.stats import BandwidthGovernor, ThroughputGuard
 
 ROBOTS = RobotsSettings(max_crawl_delay=30_000, min_crawl_delay=5000)
 DAY = 86_400_000

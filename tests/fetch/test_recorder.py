@@ -8,9 +8,9 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.fetch.decisions import REPR_KEY, RedirectRules, ending, redirect_datum
 from minutch.fetch.ledger import Outcome
 from minutch.fetch.log import Frame, Part
-from minutch.fetch.outcome import REPR_KEY, RedirectRules, ending, redirect_datum
 from minutch.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder
 from minutch.fetch.settings import FetchSettings, RedirectSettings
 from minutch.formats.writables import Text
