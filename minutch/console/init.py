@@ -57,6 +57,17 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>byDomain</value>
   </property>
 
+  <!-- true: also take the links that Nutch passes over: srcset, media, style sheets, headers. Targets of forms that
+       post are left out below: asking for them may change something. -->
+  <property>
+    <name>parser.html.outlinks.browser</name>
+    <value>true</value>
+  </property>
+  <property>
+    <name>parser.html.outlinks.kinds</name>
+    <value>-post</value>
+  </property>
+
   <!-- Bytes of a page that are kept; longer ones are cut off. -1: all. -->
   <property>
     <name>http.content.limit</name>
