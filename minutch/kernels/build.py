@@ -17,7 +17,7 @@ from typing import Any
 from minutch.errors import StoreError
 from minutch.kernels import library, native
 
-_TYPE, _DATA, _DIMENSIONS, _SIZES, _ELEMENTS, _FLAGS = 8, 16, 24, 32, 56, 64
+_TYPE, _DATA, _DIMENSIONS, _SIZES, _ELEMENTS, _FLAGS = 8, native.DATA_OFFSET, 24, 32, 56, 64
 """Offsets in struct PyArrayObject: the object's type, the elements, how many dimensions, their sizes, the dtype."""
 _LETTER, _BYTE_ORDER = 25, 26
 """Offsets in struct PyArray_Descr."""

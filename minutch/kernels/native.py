@@ -24,11 +24,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from minutch.errors import MinutchError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,6 +75,8 @@ SHAPES: dict[str, Shape] = {
 SCALARS = ("Int", "Bool")
 WRONG_ARRAY = 100
 """What a kernel's function returns for an argument that is no array of the right kind."""
+DATA_OFFSET = 16
+"""Where in struct PyArrayObject the pointer to the elements is."""
 _NDARRAY = id(np.ndarray)
 _RESULTS: dict[str, Callable[[int], object]] = {"None": lambda _: None, "Bool": bool, "Int": int}
 
@@ -104,6 +108,7 @@ class Kernel:
     def _load(self) -> Any:
         from minutch.kernels.library import address
 
+        _check_layout()
         words = [ctypes.c_int64] * len(self.parameters)
         return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)(
             address(self.module, self.name)
@@ -120,6 +125,14 @@ class Kernel:
             for value in args
         )
         raise TypeError(f"{self.module}.{self.name}: expected ({', '.join(self.parameters)}), found {found}")
+
+
+@cache
+def _check_layout() -> None:
+    """Raise MinutchError where NumPy's arrays don't lie in memory as compiled kernels take them to."""
+    array = np.zeros((2, 3), np.int32)
+    if ctypes.c_void_p.from_address(id(array) + DATA_OFFSET).value != array.ctypes.data:
+        raise MinutchError("kernels need CPython with its global lock: this Python lays objects out in another way")
 
 
 def _description(value: object) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minutch.errors import StoreError
-from minutch.kernels import find, library
+from minutch.errors import MinutchError, StoreError
+from minutch.kernels import find, library, native
 from minutch.kernels.library import address
 
 
@@ -49,6 +49,16 @@ def test_arrays_that_cant_be_written_can_be_read() -> None:
     length.flags.writeable = False
     at = np.empty(2, np.int64)
     assert find.running_sum(length, at) == 7 and at.tolist() == [0, 3]
+
+
+def test_another_layout_of_objects_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "DATA_OFFSET", 32)
+    native._check_layout.cache_clear()
+    try:
+        with pytest.raises(MinutchError, match="lays objects out in another way"):
+            native._check_layout()
+    finally:
+        native._check_layout.cache_clear()
 
 
 def test_every_module_loads() -> None:
