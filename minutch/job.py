@@ -122,10 +122,10 @@ class Progress:
 
     @property
     def total(self) -> int | None:
-        """Records in all, as far as known."""
+        """Records in all, as far as known; an estimate that was too low gives way to what is done."""
         if callable(self._total):
             self._total = self._total() or None
-        return self._total
+        return None if self._total is None else max(self._total, self.done)
 
     def expect(self, more: Callable[[], int]) -> None:
         """So many records are to come after those that are done; `more` is asked once progress shows, 0: unknown."""

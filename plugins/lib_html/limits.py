@@ -24,6 +24,8 @@ _SMALL: Final = 1 << 14
 _LARGE: Final = 1 << 16
 """Bytes of a page that may do harm with few tags: by attributes."""
 _FEW_TAGS: Final = 2000
+_DEEPEST: Final = 100_000
+"""The highest limit of depth: there is room for so many open elements."""
 _LESS_THAN: Final = 0x3C
 
 _NAMES: Final = {
@@ -74,7 +76,9 @@ class Limits:
     """The limits of a configuration, and room to measure one page at a time."""
 
     def __init__(self, conf: Configuration) -> None:
-        self._depth = max(1, conf.get_int("parser.html.max.depth", DEPTH))
+        depth = conf.get_int("parser.html.max.depth", DEPTH)
+        self._is_on = depth > 0
+        self._depth = min(max(1, depth), _DEEPEST)
         self._attributes = max(1, conf.get_int("parser.html.max.attributes", ATTRIBUTES))
         self._names = _table_of_names()
         self._stack = np.zeros((self._depth + 2, kernels.STACK_ROW), np.int64)
@@ -83,7 +87,7 @@ class Limits:
 
     def check(self, data: bytes) -> None:
         """Raises ParseError for a page beyond the limits."""
-        if len(data) <= _SMALL:
+        if len(data) <= _SMALL or not self._is_on:
             return
         page = np.frombuffer(data, np.uint8)
         if len(data) <= _LARGE and np.count_nonzero(page == _LESS_THAN) <= _FEW_TAGS:

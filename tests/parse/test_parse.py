@@ -128,7 +128,7 @@ def test_failed_parses_are_emptied_but_signed(tmp_path: Path) -> None:
     "hostile", [b"<div>" * 300_000, b"<b " + b" ".join(b"a%d=1" % i for i in range(200_000)) + b">"]
 )
 def test_pages_that_take_the_parser_too_long_fail_alone(tmp_path: Path, hostile: bytes) -> None:
-    conf = configuration(parser_timeout="1", http_content_limit="-1")
+    conf = configuration(parser_timeout="1", http_content_limit="-1", parser_html_max_depth="0")
     made, counts = parsed(tmp_path, page("a", "x"), page("b", hostile), page("c", "<a href=d>d</a>"), conf=conf)
     assert (counts["success"], counts["failed"]) == (2, 1)
     found = data_of(made)
