@@ -53,6 +53,8 @@ _TYPE_AND_LENGTH: Final = struct.Struct(">BI")
 _CHECKED: Final = struct.Struct(">BII")
 _HEAD: Final = struct.Struct(">BH")
 _LENGTH: Final = struct.Struct(">I")
+_WINDOW: Final = 1 << 21
+"""Bytes of a log that stay mapped while it is read."""
 _ZEROS: Final = 1 << 16
 _ENTRY: Final = struct.Struct(">BII")
 _LEVEL: Final = 2
@@ -222,8 +224,11 @@ class _Scan:
         """Payload and its offset, of each good frame."""
         data = _mapped(self.path) if self.path.stat().st_size else b""
         self._read_magic(data[:_MAGIC_SIZE])
-        at = self.end
+        at, passed = self.end, 0
         while self.magic and at < len(data):
+            if at - passed > _WINDOW:
+                _let_go(data, passed, at)
+                passed = at
             length = _length_at(data, at)
             start = at + _FRAME.size
             if length is not None and start + length <= len(data) and _is_whole(data, at, length):
@@ -251,6 +256,13 @@ class _Scan:
 def _mapped(path: Path) -> mmap.mmap:
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
+    """Take a stretch that has been read out of this process's memory; the system may keep the file's pages."""
+    if isinstance(data, mmap.mmap) and hasattr(data, "madvise"):
+        first = start // mmap.PAGESIZE * mmap.PAGESIZE
+        data.madvise(mmap.MADV_DONTNEED, first, end // mmap.PAGESIZE * mmap.PAGESIZE - first)
 
 
 def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
