@@ -62,8 +62,7 @@ def processor() -> str:
 def version() -> str:
     """The name of the folder that this version's object code lies in."""
     names = ("native", "memory", "primitives", "build", *modules())
-    sources = [Path(__file__).with_name(f"{name}.py") for name in names]
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources))
+    digest = hashlib.sha256(b"".join(_sources()[name] for name in names))
     digest.update(f"{sys.platform} {platform.machine()} {processor()}".encode())
     return f"kernels-{digest.hexdigest()[:16]}"
 
@@ -71,8 +70,13 @@ def version() -> str:
 @cache
 def modules() -> list[str]:
     """The modules that hold kernels."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return [source.stem for source in sources if "\n@kernel\n" in source.read_text(encoding="utf-8")]
+    return [name for name, source in _sources().items() if b"\n@kernel\n" in source]
+
+
+@cache
+def _sources() -> dict[str, bytes]:
+    """The modules of this folder."""
+    return {path.stem: path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))}
 
 
 def folders() -> Iterator[Path]:

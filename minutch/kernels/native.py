@@ -118,12 +118,7 @@ class Kernel:
         """Raise the error for a function that did not come to its end, or did not begin."""
         if status != WRONG_ARRAY:
             raise MemoryError(f"{self.module}.{self.name}: no memory")
-        found = ", ".join(
-            f"{value.dtype} {value.shape} in steps of {value.strides} bytes"
-            if isinstance(value, np.ndarray)
-            else repr(value)
-            for value in args
-        )
+        found = ", ".join(map(_description, args))
         raise TypeError(f"{self.module}.{self.name}: expected ({', '.join(self.parameters)}), found {found}")
 
 

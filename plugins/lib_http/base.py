@@ -73,7 +73,6 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What no header's value may hold; a line break would begin another header."""
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
-_NOT_MODIFIED: Final = 304
 _FIRST_REDIRECT: Final = 300
 _LAST_REDIRECT: Final = 399
 
