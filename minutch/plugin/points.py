@@ -223,9 +223,6 @@ class Parser(ExtensionBase):
     def get_parse(self, content: Content) -> ParseResult:
         """Parse one page; a page that can't be parsed is a failed ParseStatus (or a ParseError)."""
 
-    def warm(self) -> None:
-        """Load everything that parsing needs, before worker processes are forked."""
-
 
 class HtmlParseFilter(ExtensionBase):
     """Adds to (or changes) what an HTML parser found."""

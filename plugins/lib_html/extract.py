@@ -44,13 +44,9 @@ class Extractor:
 
     @cached_property
     def _reader(self) -> TreeReader | None:
-        """The kernel's side; None if pages are walked in Python."""
-        return tree_reader(self.elements)
-
-    def warm(self) -> None:
-        """Load the kernel, and keep memory for the trees of many pages."""
-        self._reader  # noqa: B018 - loaded on first use
+        """The kernel's side; None if pages are walked in Python. With it, memory is kept for the trees of all pages."""
         _keep_memory()
+        return tree_reader(self.elements)
 
     def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, Page]:
         """The tree of a page in UTF-8, and everything about it; `marked` pages had a byte order mark before it.

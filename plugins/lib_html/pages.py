@@ -58,10 +58,6 @@ class HtmlPages:
     def _filters(self) -> HtmlParseFilters:
         return HtmlParseFilters(self._conf)
 
-    def warm(self) -> None:
-        """Load the kernel."""
-        self._extractor.warm()
-
     def parse(self, content: Content) -> ParseResult:
         """The parse of a page."""
         try:

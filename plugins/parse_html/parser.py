@@ -22,10 +22,6 @@ class HtmlParser(Parser):
         super().__init__(conf, parameters)
         self._pages = HtmlPages(conf)
 
-    def warm(self) -> None:
-        """Load the kernel."""
-        self._pages.warm()
-
     def get_parse(self, content: Content) -> ParseResult:
         """One document under the content's URL; a malformed base URL is a failure."""
         return self._pages.parse(content)

@@ -87,10 +87,6 @@ class TikaParser(Parser):
         self._kinds = kinds_of(conf)
         self._charsets = CharsetDetector(conf)
 
-    def warm(self) -> None:
-        """Load the kernel."""
-        self._pages.warm()
-
     def get_parse(self, content: Content) -> ParseResult:
         """One document under the content's URL."""
         name = clean_type(content.content_type).strip().lower()

@@ -184,7 +184,6 @@ def test_golden_pages() -> None:
 
 def test_names_of_elements_need_the_walk_in_python() -> None:
     extractor = Extractor(configuration(**{"parser.html.outlinks.htmlnode_metadata_name": "node"}))
-    extractor.warm()
     [link] = extractor.read(b"<iframe src=x>y</iframe>")[1].links
     assert link == Outlink("x", "y", MapWritable({Text("node"): Text("iframe")}))
 
@@ -199,7 +198,6 @@ def test_the_plugin_as_the_repository_loads_it_has_compiled_kernels_of_its_own()
     compare(b"<a href=x>y</a>")
     [parser] = ParserFactory(CONFIGURATIONS[0]).parsers("text/html")[:1]
     assert not type(parser).__module__.startswith("plugins.")
-    parser.warm()
     [parse] = parser.get_parse(content("<a href=x>y</a>")).values()
     assert isinstance(parse.data.outlinks, OutlinkRun)
     assert parse.data.outlinks == [Outlink("http://example.org/dir/x", "y")]
@@ -227,7 +225,6 @@ def test_another_layout_is_noticed(
             patch.setattr(kernels, name, getattr(kernels, name) + other)
             assert tree_layout.attribute_numbers() is None
             extractor = Extractor(CONFIGURATIONS[0])
-            extractor.warm()
             assert extractor.read(b"<title>t")[1].title == "t"
             assert type(extractor.read(b"<a href=x>y</a>")[1].links) is list
     tree_layout.attribute_numbers.cache_clear()
@@ -267,7 +264,6 @@ class HugePages:
 
     def __init__(self) -> None:
         self.extractor = EXTRACTORS[0]
-        self.extractor.warm()
 
     def run(self, item: bytes) -> str:
         try:
