@@ -1,0 +1,1 @@
+"""Fetched pages as files for other programs: plain files, CBOR, JSON, WARC."""

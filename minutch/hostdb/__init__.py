@@ -1,0 +1,1 @@
+"""The HostDb: what the crawl knows about hosts, and sitemaps."""
