@@ -66,7 +66,7 @@ def _usage_lines(usage: str, name: str) -> list[str]:
         if text.startswith(java) or (not line.strip(" ") and not entries and not lines):
             lines += _synopsis(text, java, name, first=not lines)
         elif entries and not _ENTRY.fullmatch(line) and re.match(r"\s{8,}|\s*\t", line):
-            between = "\n" if re.match(r"\s*\t\s", line) else " "
+            between = "\n" if re.match(r"\s*\t\s", line) or text.endswith(":") else " "
             entries[-1] = (entries[-1][0], f"{entries[-1][1]}{between}{text}".strip())
         elif match := _ENTRY.fullmatch(line):
             entries.append((f"  {match[1]}" if line.startswith("\t\t") else match[1], match[2]))

@@ -25,7 +25,7 @@ from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.transitions import ADDITIONS_PROPERTY, UpdateSettings, update
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.segment.store import Segment
+from minutch.segment.store import Segment, segments_in
 from minutch.tables.database import part_paths
 from minutch.tables.frame import PACKED_SCHEMA
 from minutch.tables.packed import scan_packed
@@ -57,7 +57,7 @@ def run(args: list[str], context: JobContext) -> int:
     given, conf = parse(args, FLAGS, usage=USAGE, least=1), context.conf
     crawldb, *segments = map(Path, given.positional)
     for directory in given.get("-dir", ()):
-        segments += segments_in(Path(directory))
+        segments += [segment.path for segment in segments_in(Path(directory))]
     counters = updatedb(
         crawldb,
         list(dict.fromkeys(segments)),
@@ -69,13 +69,6 @@ def run(args: list[str], context: JobContext) -> int:
     )
     context.report("CrawlDb update", counters)
     return 0
-
-
-def segments_in(directory: Path) -> list[Path]:
-    """The segments in `directory`, oldest first by name. Raises StoreError where it is no directory."""
-    if not directory.is_dir():
-        raise StoreError(f"{directory}: no such directory of segments")
-    return sorted(path for path in directory.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def updatedb(

@@ -87,14 +87,6 @@ class ParserFactory:
             raise ParserNotFound(f"no parser for type {content_type!r} (plugin.includes, {DEFAULT_FILE})")
         return self._found[name]
 
-    def parser_by_id(self, name: str) -> Parser:
-        """The parser with an extension id or a short name of parse-plugins.xml. Raises ParserNotFound."""
-        wanted = (name, self._plugins.aliases.get(name, name))
-        for extension in self._extensions:
-            if extension.id in wanted:
-                return instance_of(extension, Parser)
-        raise ParserNotFound(f"no parser {name!r} is active (plugin.includes)")
-
     def _matching(self, name: str) -> list[Extension]:
         ids = self._plugins.by_type.get(name)
         found = self._claiming(name) if ids is None else self._listed(ids, name)
@@ -142,10 +134,6 @@ class ParseUtil:
     def parse(self, content: Content) -> ParseResult:
         """The result of the first parser that succeeds. Raises ParserNotFound; all else is a failed status."""
         return run_parsers(self.factory.parsers(content.content_type), content)
-
-    def parse_by_id(self, name: str, content: Content) -> ParseResult:
-        """The result of one parser, by extension id or short name. Raises ParserNotFound."""
-        return run_parsers([self.factory.parser_by_id(name)], content)
 
 
 def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:

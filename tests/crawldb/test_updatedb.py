@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.updatedb import run, segments_in, updatedb
+from minutch.crawldb.updatedb import run, updatedb
 from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
@@ -140,15 +140,6 @@ def test_wrong_command_lines(words: list[str]) -> None:
     with pytest.raises(UsageError, match="Usage: CrawlDb") as caught:
         run(words, context())
     assert caught.value.exit_code == 255
-
-
-def test_segments_of_a_directory(tmp_path: Path) -> None:
-    for name in ("2", "1", ".hidden"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "file").touch()
-    assert [path.name for path in segments_in(tmp_path)] == ["1", "2"]
-    with pytest.raises(StoreError, match="no such directory"):
-        segments_in(tmp_path / "none")
 
 
 def test_a_folder_of_segments_needs_dir(tmp_path: Path) -> None:

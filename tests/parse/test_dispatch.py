@@ -55,13 +55,6 @@ def test_no_parser(content_type: str) -> None:
         names("parse-html", content_type)
 
 
-def test_by_id() -> None:
-    factory = ParserFactory(configuration("parse-html"))
-    assert factory.parser_by_id("parse-html") is factory.parser_by_id("org.apache.nutch.parse.html.HtmlParser")
-    with pytest.raises(ParserNotFound):
-        factory.parser_by_id("parse-zip")
-
-
 def test_the_file() -> None:
     plugins = read_parse_plugins(PLUGINS, "p.xml")
     assert plugins.by_type == {"a/b": ["two", "x.One", "x.Three"]}
