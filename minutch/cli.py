@@ -102,7 +102,8 @@ def _failed(exc: BaseException, command: flow.Command | None, verbose: bool) -> 
     if not expected:
         hint = "this is a bug in minutch; the lines above belong into its report"
     _complain(_one_line(exc), hint)
-    return exc.exit_code if isinstance(exc, MinutchError) else flow.FAILED
+    own = exc.exit_code if isinstance(exc, MinutchError) else flow.FAILED
+    return command.error_exit if command and own == flow.FAILED else own
 
 
 def _goes_on(command: flow.Command | None) -> bool:

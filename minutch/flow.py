@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 FAILED = 255
 """Exit code of a command that failed; Java's -1."""
+FAILED_LATE = 254
+"""That of some of Nutch's commands whose arguments were right; Java's -2."""
 UNKNOWN = 1
 """Exit code for a command that does not exist."""
 INTERRUPTED = 130
@@ -26,8 +28,8 @@ NOBODY_READS = 141
 class Command:
     """One command; `module` has `run(args, context) -> exit code` and is imported only when the command runs.
 
-    `usage_exit` is the exit code for wrong arguments. A `live` command shows its progress itself: of the log only
-    warnings go to the terminal.
+    `usage_exit` is the exit code for wrong arguments, `error_exit` that for other errors. A `live` command shows its
+    progress itself: of the log only warnings go to the terminal.
     """
 
     name: str
@@ -38,12 +40,14 @@ class Command:
     help: str
     example: str = ""
     usage_exit: int = FAILED
+    error_exit: int = FAILED
     live: bool = False
 
 
 WHOLE = "whole"
 CRAWL = "crawl"
 DATABASES = "databases"
+SCORES = "scores"
 SEGMENTS = "segments"
 CHECKS = "checks"
 SHELL = "shell"
@@ -52,6 +56,7 @@ GROUPS = {
     WHOLE: "All of it",
     CRAWL: "The crawl cycle, in order",
     DATABASES: "Databases",
+    SCORES: "Scores from links, in order",
     SEGMENTS: "Segments and files",
     CHECKS: "Looking at one thing",
     SHELL: "The installation",
@@ -116,6 +121,22 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "crawl folder or database", "", "remove the locks of commands that no longer run",
                 "minutch unlock crawl/"),
     ),
+    SCORES: (
+        Command("webgraph", "minutch.webgraph.webgraph", "org.apache.nutch.scoring.webgraph.WebGraph",
+                "segments: parse_data; webgraphdb", "webgraphdb",
+                "make the graph of links between pages, or add segments to it",
+                "minutch webgraph -webgraphdb crawl/webgraphdb -segmentDir crawl/segments", error_exit=FAILED_LATE),
+        Command("linkrank", "minutch.webgraph.linkrank", "org.apache.nutch.scoring.webgraph.LinkRank",
+                "webgraphdb", "webgraphdb", "score each page by the pages that link to it",
+                "minutch linkrank -webgraphdb crawl/webgraphdb", error_exit=FAILED_LATE),
+        Command("scoreupdater", "minutch.webgraph.scoreupdater", "org.apache.nutch.scoring.webgraph.ScoreUpdater",
+                "webgraphdb, crawldb", "crawldb", "put these scores into the crawldb",
+                "minutch scoreupdater -crawldb crawl/crawldb -webgraphdb crawl/webgraphdb"),
+        Command("nodedumper", "minutch.webgraph.nodedumper", "org.apache.nutch.scoring.webgraph.NodeDumper",
+                "webgraphdb", "a folder", "the pages, hosts or domains with most links or the highest scores",
+                "minutch nodedumper -scores -topn 20 -webgraphdb crawl/webgraphdb -output top/",
+                error_exit=FAILED_LATE),
+    ),
     SEGMENTS: (
         Command("readseg", "minutch.segment.readseg", "org.apache.nutch.segment.SegmentReader",
                 "segments", "stdout or a folder", "list segments, dump one, or show one page of it",
@@ -153,6 +174,28 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 'eval "$(minutch completion bash)"', usage_exit=1),
     ),
 }
+
+CLASSES: tuple[Command, ...] = (
+    Command("scoring.webgraph.LinkDumper", "minutch.webgraph.linkdumper",
+            "org.apache.nutch.scoring.webgraph.LinkDumper",
+            "webgraphdb", "webgraphdb: linkdump", "for each page the nodes that link to it, to look into",
+            "minutch scoring.webgraph.LinkDumper -webgraphdb crawl/webgraphdb", error_exit=FAILED_LATE),
+    Command("scoring.webgraph.LinkDumper$Reader", "minutch.webgraph.linkdumpreader",
+            "org.apache.nutch.scoring.webgraph.LinkDumper$Reader",
+            "webgraphdb: linkdump", "stdout", "the nodes that link to a page",
+            "minutch 'scoring.webgraph.LinkDumper$Reader' crawl/webgraphdb https://www.example.org/", usage_exit=0),
+    Command("scoring.webgraph.NodeReader", "minutch.webgraph.nodereader",
+            "org.apache.nutch.scoring.webgraph.NodeReader",
+            "webgraphdb", "stdout", "the node of a page: numbers of links and score",
+            "minutch scoring.webgraph.NodeReader -webgraphdb crawl/webgraphdb -url https://www.example.org/",
+            usage_exit=0),
+    Command("scoring.webgraph.LoopReader", "minutch.webgraph.loopreader",
+            "org.apache.nutch.scoring.webgraph.LoopReader",
+            "webgraphdb: loops", "stdout", "the loop that a page is in, as older Nutch found it",
+            "minutch scoring.webgraph.LoopReader -webgraphdb crawl/webgraphdb -url https://www.example.org/",
+            usage_exit=0),
+)
+"""Commands that Nutch runs by the names of their classes alone."""
 # fmt: on
 
 REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
@@ -161,7 +204,6 @@ REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 _HOSTS = "`minutch readdb CRAWLDB -stats -sort` counts by host"
 _NO_INDEX = "`minutch readseg -dump` writes a segment's text; Nutch's own index reads the same files"
 _NO_HOSTDB = "generate.max.count limits pages by host"
-_NO_WEBGRAPH = "scoring-opic gives scores while crawling; Nutch's own webgraph reads the same segments"
 
 MISSING = {
     "domainstats": ("util.DomainStatistics", _HOSTS),
@@ -177,10 +219,6 @@ MISSING = {
     "index": ("indexer.IndexingJob", _NO_INDEX),
     "clean": ("indexer.CleaningJob", _NO_INDEX),
     "indexchecker": ("indexer.IndexingFiltersChecker", "`minutch parsechecker URL` shows what parsing finds"),
-    "webgraph": ("scoring.webgraph.WebGraph", _NO_WEBGRAPH),
-    "linkrank": ("scoring.webgraph.LinkRank", _NO_WEBGRAPH),
-    "scoreupdater": ("scoring.webgraph.ScoreUpdater", _NO_WEBGRAPH),
-    "nodedumper": ("scoring.webgraph.NodeDumper", "`minutch readlinkdb LINKDB -dump OUT` has the links to each page"),
     "dump": ("tools.FileDumper", "`minutch readseg -dump SEGMENT OUT` writes a segment as text"),
     "commoncrawldump": ("tools.CommonCrawlDataDumper", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
     "warc": ("tools.warc.WARCExporter", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
@@ -197,7 +235,7 @@ def commands() -> dict[str, Command]:
 
 def find(name: str) -> Command | None:
     """The command of a name or of one of Nutch's class names, with or without its package."""
-    for command in commands().values():
+    for command in (*commands().values(), *CLASSES):
         java = command.nutch_class
         if name == command.name or (java and name in (java, java.removeprefix("org.apache.nutch."))):
             return command

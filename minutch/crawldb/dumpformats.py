@@ -17,9 +17,8 @@ from base64 import b64encode
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import numpy as np
 import polars as pl
 
 from minutch.formats import writables
@@ -29,6 +28,7 @@ from minutch.formats.writables import MapWritable, Writable
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.frame import decode_keys
+from minutch.tables.textparts import float_texts, mapped
 
 CSV_HEADER: Final = (
     "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,"
@@ -109,7 +109,7 @@ def _csv(frame: pl.DataFrame) -> pl.Series:
         pl.format(
             '",{},"{}",{},{},{},{},{}.0,{},"{}","{}"\n',
             *(text[name] for name in ("status", "name", "fetch", "modified", "retries")),
-            _mapped(frame["fetch_interval"], float_to_string),  # a float here, unlike in the other formats
+            mapped(frame["fetch_interval"], float_to_string),  # a float here, unlike in the other formats
             text["days"],
             text["score"],
             text["signature"],
@@ -143,32 +143,16 @@ def _texts(frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], sepa
     days = interval.cast(pl.Float64) / SECONDS_PER_DAY
     return {
         "status": frame["status"].cast(pl.String),
-        "name": _mapped(frame["status"], status_name),
-        "fetch": _mapped(frame["fetch_time"], date_to_string),
-        "modified": _mapped(frame["modified_time"], date_to_string),
+        "name": mapped(frame["status"], status_name),
+        "fetch": mapped(frame["fetch_time"], date_to_string),
+        "modified": mapped(frame["modified_time"], date_to_string),
         "retries": frame["retries"].cast(pl.String),
         "seconds": interval.cast(pl.String),
         "days": days.cast(pl.Int64).cast(pl.String),
-        "score": _mapped(_bits(frame["score"]), _float_text),
+        "score": float_texts(frame["score"]),
         "signature": frame["signature"].bin.encode("hex").fill_null("null"),
-        "metadata": _mapped(frame["metadata"], metadata).fill_null(""),
+        "metadata": mapped(frame["metadata"], metadata).fill_null(""),
     }
-
-
-def _bits(scores: pl.Series) -> pl.Series:
-    """Floats as integers, which also join where a float is NaN."""
-    return pl.Series(scores.to_numpy().view(np.int32))
-
-
-def _float_text(bits: int) -> str:
-    return float_to_string(float(np.int32(bits).view(np.float32)))
-
-
-def _mapped(column: pl.Series, text: Callable[[Any], str]) -> pl.Series:
-    """`text` of each value, called once per distinct value; null stays null."""
-    distinct = column.unique().drop_nulls()
-    table = pl.DataFrame({"value": distinct, "text": pl.Series([text(value) for value in distinct], dtype=pl.String)})
-    return column.to_frame("value").join(table, on="value", how="left", maintain_order="left")["text"]
 
 
 def json_text(value: str) -> str:

@@ -40,19 +40,24 @@ LINKS_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "from_url": pl.Binary(), "a
 
 
 class UrlChain:
-    """Normalizers and filters for the two URLs of a link; without either all links pass as they are."""
+    """Normalizers and filters for the two URLs of a link; without either all links pass as they are.
 
-    def __init__(self, conf: Configuration, *, normalize: bool, filtering: bool) -> None:
-        scope = conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
+    `scope` is that of the normalizers, of the LinkDb unless given.
+    """
+
+    def __init__(self, conf: Configuration, *, normalize: bool, filtering: bool, scope: str = "") -> None:
+        scope = scope or conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
         self._normalizers = URLNormalizers(conf, scope) if normalize else None
         self._filters = URLFilters(conf) if filtering else None
 
-    def apply(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """The links both of whose URLs (`key`, `from_url`) pass, under their new names."""
+    def apply(
+        self, links: pl.DataFrame, counters: Counters, *, page: str = "from_url", target: str = "key"
+    ) -> pl.DataFrame:
+        """The links both of whose URLs pass, under their new names; links of a page stand one after the other."""
         if self._normalizers is None and self._filters is None:
             return links
-        changed = links.with_columns(key=self._pass(links["key"]), from_url=self._pass_runs(links["from_url"]))
-        kept = changed.filter(pl.col("key").is_not_null() & pl.col("from_url").is_not_null())
+        changed = links.with_columns(self._pass(links[target]), self._pass_runs(links[page]))
+        kept = changed.drop_nulls([page, target])
         counters.add(REJECTED, len(links) - len(kept))
         return kept
 

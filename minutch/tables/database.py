@@ -4,7 +4,8 @@
     <db>/old/…                                  the one before
     <db>/.locked                                see `lock`
 
-CrawlDb and LinkDb are this with their own records.
+CrawlDb and LinkDb are this with their own records. A database that shares its folder with others has a name of its own
+in the place of `current`.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ def _records(part: Path) -> int:
 class Database:
     """The database at `path`, which need not exist yet."""
 
+    name: str = install.CURRENT
+    """The directory of the partitions."""
+
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
 
@@ -67,11 +71,11 @@ class Database:
     @property
     def current(self) -> Path:
         """The directory of the partitions. While an interrupted replacement left none, the whole one of old and new."""
-        current = self.path / install.CURRENT
+        current = self.path / self.name
         if not current.exists():
-            for name in (install.NEXT, install.PREVIOUS):
-                if (self.path / name).exists():
-                    return self.path / name
+            for path in install.beside(self.path, self.name):
+                if path.exists():
+                    return path
         return current
 
     def exists(self) -> bool:
@@ -89,7 +93,7 @@ class Database:
     def require_parts(self) -> list[Path]:
         """As `parts`. Raises StoreError where the database does not exist."""
         if not self.exists():
-            raise StoreError(f"Input path does not exist: {self.path / install.CURRENT}")
+            raise StoreError(f"Input path does not exist: {self.path / self.name}")
         return self.parts()
 
     def lookup(self, url: str) -> bytes | None:
@@ -126,7 +130,7 @@ class Database:
         new = install.new_directory(self.path)
         try:
             yield new
-            install.install(self.path, new, keep_old=keep_old)
+            install.install(self.path, new, keep_old=keep_old, name=self.name)
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise

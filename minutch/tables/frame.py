@@ -6,8 +6,10 @@ A key is a URL's bytes as they stand in a Text, not decoded: invalid UTF-8 survi
     PACKED_SCHEMA    the same, not taken apart; see `packed`
     INLINKS_SCHEMA   one row per Inlink; the rows of one key lie together, in the order of the record
     OUTLINKS_SCHEMA  one row per Outlink of a ParseData, in the order of the record
+    GRAPH_LINKS_SCHEMA, NODES_SCHEMA   one row per LinkDatum, one per Node of a WebGraph
 
-Source: org.apache.nutch.crawl.CrawlDatum, Inlinks, Inlink; org.apache.nutch.parse.ParseData, Outlink.
+Source: org.apache.nutch.crawl.CrawlDatum, Inlinks, Inlink; org.apache.nutch.parse.ParseData, Outlink;
+org.apache.nutch.scoring.webgraph.LinkDatum, Node.
 """
 
 from __future__ import annotations
@@ -52,6 +54,27 @@ OUTLINKS_SCHEMA = pl.Schema(
         "key": pl.Binary(),  # the page's URL
         "to_url": pl.Binary(),
         "anchor": pl.Binary(),
+    }
+)
+
+GRAPH_LINKS_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),  # the page at one end
+        "url": pl.Binary(),  # that at the other
+        "anchor": pl.Binary(),
+        "score": pl.Float32(),
+        "timestamp": pl.Int64(),  # ms since the epoch
+        "link_type": pl.Int8(),  # whether `key` is linked to or links
+    }
+)
+
+NODES_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),
+        "num_inlinks": pl.Int32(),
+        "num_outlinks": pl.Int32(),
+        "inlink_score": pl.Float32(),
+        "metadata": pl.Binary(),  # null = none, else Nutch's Metadata as it was stored
     }
 )
 

@@ -7,6 +7,9 @@
     <db>/.next              complete, not yet in place
     <db>/.previous          taken out of its place, about to become `old` or to be deleted
 
+A folder that holds several databases has them under names of their own in the place of `current`; what belongs to such
+a name has it appended (`.next-NAME`), and there is no backup.
+
 Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere it does for the
 instant between two renames; `recover` then finds `.next` complete and puts it in place.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from minutch.errors import StoreError
@@ -37,11 +41,18 @@ def new_directory(database: Path) -> Path:
     return workfolders.make_folder(database, NEW)
 
 
-def install(database: Path, new: Path, *, keep_old: bool) -> None:
+def beside(database: Path, name: str = CURRENT) -> tuple[Path, Path]:
+    """Where the next and the previous database of a name are kept while one takes the place of the other."""
+    suffix = "" if name == CURRENT else f"-{name}"
+    return database / f"{NEXT}{suffix}", database / f"{PREVIOUS}{suffix}"
+
+
+def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -> None:
     """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or goes away."""
-    _put_in_order(database)
+    _put_in_order(database, name)
     sync_tree(new)
-    next_, current, previous = database / NEXT, database / CURRENT, database / PREVIOUS
+    current = database / name
+    next_, previous = beside(database, name)
     new.rename(next_)
     if not current.exists():
         next_.rename(current)
@@ -51,19 +62,24 @@ def install(database: Path, new: Path, *, keep_old: bool) -> None:
         current.rename(previous)
         next_.rename(current)
     sync_path(database)
-    _retire(database, keep_old)
+    if name == CURRENT:
+        _retire(database, keep_old)
+    elif previous.exists():
+        shutil.rmtree(previous)
 
 
-def recover(database: Path) -> None:
+def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
     """Finish or clear away what killed jobs left behind; only the holder of the lock may call it."""
-    _put_in_order(database)
+    for name in names:
+        _put_in_order(database, name)
     for prefix in (NEW, SPILL):
         workfolders.clear(database, prefix)
 
 
-def _put_in_order(database: Path) -> None:
+def _put_in_order(database: Path, name: str) -> None:
     """Finish or undo an `install` that was interrupted."""
-    current, next_, previous = database / CURRENT, database / NEXT, database / PREVIOUS
+    current = database / name
+    next_, previous = beside(database, name)
     if not current.exists():
         for candidate in (next_, previous):
             if candidate.exists():

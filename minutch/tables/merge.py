@@ -75,6 +75,12 @@ def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ..
             cursor.advance(bound)
 
 
+def merged(*streams: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Sorted streams as one; of equal keys, rows of the first stream come first. No key is spread over two frames."""
+    for frames in aligned(*streams):
+        yield sort_by_key(pl.concat(frames))
+
+
 class _Cursor:
     """The frames of one stream, with the rows at hand in `frame`."""
 

@@ -1,4 +1,4 @@
-"""New folders of part files, as a MapReduce job leaves its output: complete, or not there at all.
+"""New folders of part files, as a MapReduce job leaves its output: complete, or not there at all; columns as text.
 
     with output_folder(out) as folder:
         with text_part(folder, 0) as part:
@@ -9,12 +9,17 @@ Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat.checkOutputSpecs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
 
 from minutch.errors import StoreError
 from minutch.formats.checksum import ChecksumWriter
+from minutch.formats.javahash import float_to_string
 from minutch.tables.database import part_name
 from minutch.tables.install import make_directory, sync_path, sync_tree
 from minutch.tables.workfolders import work_folder
@@ -45,3 +50,16 @@ def output_folder(out: Path) -> Iterator[Path]:
 def text_part(folder: Path, index: int) -> ChecksumWriter:
     """The text file of part `index` in `folder`, with its checksums."""
     return ChecksumWriter(folder / part_name(index))
+
+
+def mapped(column: pl.Series, text: Callable[[Any], str]) -> pl.Series:
+    """`text` of each value, called once per distinct value; null stays null."""
+    distinct = column.unique().drop_nulls()
+    table = pl.DataFrame({"value": distinct, "text": pl.Series([text(value) for value in distinct], dtype=pl.String)})
+    return column.to_frame("value").join(table, on="value", how="left", maintain_order="left")["text"]
+
+
+def float_texts(column: pl.Series) -> pl.Series:
+    """32-bit floats as Java prints them."""
+    bits = pl.Series(column.to_numpy().view(np.int32))  # which also join where a float is NaN
+    return mapped(bits, lambda value: float_to_string(float(np.int32(value).view(np.float32))))

@@ -1,0 +1,149 @@
+"""linkrank: give every page of a webgraph a score, by the scores of the pages that link to it.
+
+    share of a link   the score of its page / the number of the page's outlinks
+    score of a page   (1 - damping) + damping * (1 / nodes + the sum of the shares of the links to it)
+
+    link.analyze.initial.score    every page's score before the first round (1)
+    link.analyze.num.iterations   rounds (10)
+    link.analyze.damping.factor   damping (0.85)
+    link.ignore.limit.page, link.ignore.limit.domain   of links from one page or domain the first counts,
+                                                       in the order of URLs
+
+A page without outlinks gives nothing. Numbers are 32-bit floats as in Nutch, sums are made in 64 bits: they
+depend on no order.
+
+Source: org.apache.nutch.scoring.webgraph.LinkRank.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from minutch.arguments import Flag, fail, parse
+from minutch.conf import Configuration
+from minutch.errors import StoreError
+from minutch.formats.javahash import float_to_string
+from minutch.job import Counters, JobContext
+from minutch.tables.install import SPILL
+from minutch.tables.parallel import for_each, memory_budget, number_of_parts
+from minutch.tables.shuffle import split
+from minutch.tables.workfolders import work_folder
+from minutch.webgraph.csr import Csr, build
+from minutch.webgraph.rules import Limits
+from minutch.webgraph.store import WebGraph
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """LinkRank -webgraphdb <webgraphdb>
+\t-webgraphdb <webgraphdb>\tthe webgraph whose nodes get scores"""
+
+FLAGS: Final = (Flag("-webgraphdb", value="webgraphdb"),)
+
+ITERATIONS_PROPERTY: Final = "link.analyze.num.iterations"
+INITIAL_PROPERTY: Final = "link.analyze.initial.score"
+DAMPING_PROPERTY: Final = "link.analyze.damping.factor"
+NODES: Final = "nodes scored"
+
+_LINKS_AT_A_TIME: Final = 1 << 20
+
+Scores = npt.NDArray[np.float32]
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0; 255 for wrong arguments, 254 (and an error) where the webgraph stays as it was."""
+    given = parse(args, FLAGS, usage=USAGE, most=0)
+    if given["-webgraphdb"] is None:
+        fail("", USAGE)
+    context.report("LinkRank", linkrank(WebGraph(Path(given["-webgraphdb"])), context))
+    return 0
+
+
+def linkrank(graph: WebGraph, context: JobContext) -> Counters:
+    """Score the nodes of `graph`. Raises StoreError (no graph, no nodes), LockedError, FormatError (damage)."""
+    graph.require()
+    conf, counters = context.conf, Counters()
+    log.info("LinkRank Analysis: starting")
+    with (
+        graph.lock(),
+        work_folder(graph.path, SPILL) as folder,
+        context.progress("linkrank", unit="links") as progress,
+    ):
+        progress.expect(lambda: 2 * graph.outlinks.estimate())
+        csr = build(graph, Limits(conf), folder, memory_budget(conf) // 2, counters, progress)
+        if not csr.nodes:
+            raise StoreError("No links to process, is the webgraph empty?")
+        scores = analyze(csr, conf)
+        log.info("Analysis: Installing web graph nodes")
+        _install(graph, scores, conf)
+    counters.add(NODES, csr.nodes)
+    log.info("LinkRank Analysis: finished")
+    return counters
+
+
+def analyze(csr: Csr, conf: Configuration) -> Scores:
+    """The scores of all nodes after the configured number of rounds."""
+    rank_one = np.float32(1) / np.float32(csr.nodes)
+    damping = np.float32(conf.get_float(DAMPING_PROPERTY, 0.85))
+    rounds = conf.get_int(ITERATIONS_PROPERTY, 10)
+    divisors = np.maximum(csr.num_outlinks, 1).astype(np.float32)
+    log.info("Analysis: Number of links: %d", csr.nodes)
+    log.info("Analysis: Rank One: %s", float_to_string(float(rank_one)))
+    scores = np.full(csr.nodes, conf.get_float(INITIAL_PROPERTY, 1.0), np.float32)
+    for number in range(1, rounds + 1):
+        shares = scores / divisors
+        sums = (rank_one + _sums(csr, shares)).astype(np.float32)
+        scores = ((np.float32(1) - damping) + damping * sums).astype(np.float32)
+        log.info("Analysis: finished iteration %d of %d", number, rounds)
+    return scores
+
+
+def _sums(csr: Csr, shares: Scores) -> npt.NDArray[np.float64]:
+    """For each node the sum of the shares of the links to it."""
+    sums = np.zeros(csr.nodes, np.float64)
+
+    def add(nodes: slice) -> None:
+        starts = csr.starts[nodes.start : nodes.stop + 1]
+        given = shares[csr.sources[starts[0] : starts[-1]]].astype(np.float64)
+        linked = np.flatnonzero(np.diff(starts))
+        if len(linked):
+            sums[nodes.start + linked] = np.add.reduceat(given, starts[linked] - starts[0])
+
+    for_each(add, _ranges(csr))
+    return sums
+
+
+def _ranges(csr: Csr) -> Iterator[slice]:
+    """The nodes in ranges of about as many links, at least one node each."""
+    first = 0
+    while first < csr.nodes:
+        goal = csr.starts[first] + _LINKS_AT_A_TIME
+        last = max(first + 1, int(np.searchsorted(csr.starts, goal, side="right")) - 1)
+        yield slice(first, min(last, csr.nodes))
+        first = last
+
+
+def _install(graph: WebGraph, scores: Scores, conf: Configuration) -> None:
+    """Write the nodes anew, with these scores in the order of their URLs."""
+    parts = number_of_parts(conf)
+    with graph.nodes.replacement(keep_old=False) as directory:
+        writers = [graph.nodes.writer(directory, part) for part in range(parts)]
+        try:
+            first = 0
+            for nodes in graph.nodes.in_order():
+                own = pl.Series("inlink_score", scores[first : first + len(nodes)])
+                for writer, rows in zip(writers, split(nodes.with_columns(own), parts), strict=True):
+                    writer.write(rows)
+                first += len(nodes)
+            for writer in writers:
+                writer.close()
+        except BaseException:
+            for writer in writers:
+                writer.discard()
+            raise
