@@ -7,6 +7,7 @@ is spread over two frames unless said otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -75,10 +76,28 @@ def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ..
             cursor.advance(bound)
 
 
+def pieces(frame: pl.DataFrame, rows: int) -> Iterator[pl.DataFrame]:
+    """A sorted table in tables of about so many rows; no key is spread over two."""
+    while len(frame) > rows:
+        last = frame["key"].search_sorted(frame["key"][rows], side="right")
+        yield frame[:last]
+        frame = frame[last:]
+    yield frame
+
+
 def merged(*streams: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Sorted streams as one; of equal keys, rows of the first stream come first. No key is spread over two frames."""
-    for frames in aligned(*streams):
+    """Sorted streams as one, with at least one frame; of equal keys, rows of the first stream come first.
+
+    No key is spread over two frames.
+    """
+    first, *others = map(iter, streams)
+    frame = next(first)
+    has_rows = False
+    for frames in aligned(chain([frame], first), *others):
         yield sort_by_key(pl.concat(frames))
+        has_rows = True
+    if not has_rows:
+        yield frame
 
 
 class _Cursor:

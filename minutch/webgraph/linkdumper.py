@@ -27,7 +27,7 @@ from minutch.records.batch import Places
 from minutch.records.webgraph import LinkNodes
 from minutch.records.webgraph_columns import node_values
 from minutch.tables.database import part_name
-from minutch.tables.merge import aligned
+from minutch.tables.merge import aligned, pieces
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
 from minutch.tables.writer import TableWriter
@@ -48,6 +48,7 @@ TOO_LONG: Final = "links from URLs of more than 65,535 bytes"
 
 _MOST_LINKS: Final = 50_000
 _LONGEST: Final = 0xFFFF
+_ROWS_AT_A_TIME: Final = 1 << 18
 _PIECES: Final = pl.Schema({"key": pl.Binary(), "node": pl.Binary()})
 """Serialized LinkNodes by the page that they link to."""
 
@@ -79,12 +80,13 @@ def dump_links(graph: WebGraph, context: JobContext) -> Counters:
         def write_part(part: int) -> Counters:
             counted = Counters()
             with TableWriter(directory / part_name(part), LinkNodes.class_name, _records) as writer:
-                for links in shuffle.sorted(part):
-                    kept = links.filter(pl.int_range(pl.len()).over("key") < _MOST_LINKS)
-                    writer.write(kept)
-                    counted.add(PAGES, kept["key"].n_unique())
-                    counted.add(WRITTEN, len(kept))
-                    counted.add(LEFT_OUT, len(links) - len(kept))
+                for frame in shuffle.sorted(part):
+                    for links in pieces(frame, _ROWS_AT_A_TIME):
+                        kept = links.filter(pl.int_range(pl.len()).over("key") < _MOST_LINKS)
+                        writer.write(kept)
+                        counted.add(PAGES, kept["key"].n_unique())
+                        counted.add(WRITTEN, len(kept))
+                        counted.add(LEFT_OUT, len(links) - len(kept))
             return counted
 
         for counted in for_each(write_part, range(parts)):

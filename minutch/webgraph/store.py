@@ -31,7 +31,18 @@ from minutch.tables.webgraph import LinkDataWriter, NodeWriter, scan_link_data, 
 OUTLINKS = "outlinks"
 
 
-class Links(Database):
+class Part(Database):
+    """One of the databases of a webgraph."""
+
+    def require_parts(self) -> list[Path]:
+        """The directories of the partitions, one at least. Raises StoreError where there is none."""
+        parts = super().require_parts()
+        if not parts:
+            raise StoreError(f"{self.current} has no parts: no database of a webgraph")
+        return parts
+
+
+class Links(Part):
     """Links, by the page at one end."""
 
     @classmethod
@@ -56,7 +67,7 @@ class Inlinks(Links):
     name = "inlinks"
 
 
-class Nodes(Database):
+class Nodes(Part):
     """The pages with their link counts and scores."""
 
     name = "nodes"
@@ -75,7 +86,7 @@ class Nodes(Database):
         return None if value is None else Node.read(DataInput(value))
 
 
-class LinkDump(Database):
+class LinkDump(Part):
     """For each page the nodes that link to it."""
 
     name = "linkdump"
@@ -86,7 +97,7 @@ class LinkDump(Database):
         return None if value is None else LinkNodes.read(DataInput(value))
 
 
-class LoopSets(Database):
+class LoopSets(Part):
     """For each page the pages of the loops that it is in."""
 
     name = "loops"
@@ -116,9 +127,8 @@ class WebGraph:
         """Raise StoreError where there is no graph: pages with links and nodes."""
         if not self.path.is_dir():
             raise StoreError(f"{self.path}: no such folder", hint="`minutch webgraph` makes a webgraphdb of segments")
-        for database in (self.outlinks, self.nodes):
-            if not database.require_parts():
-                raise StoreError(f"{database.current} has no parts: no database of a webgraph")
+        self.outlinks.require_parts()
+        self.nodes.require_parts()
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -31,7 +31,7 @@ from minutch.records.webgraph import INLINK, OUTLINK
 from minutch.segment.store import CRAWL_FETCH, PARSE_DATA, Segment, segments_in
 from minutch.tables import crawldata
 from minutch.tables.frame import GRAPH_LINKS_SCHEMA, NODES_SCHEMA
-from minutch.tables.merge import aligned
+from minutch.tables.merge import aligned, pieces
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
 from minutch.tables.webgraph import scan_dated_outlinks, scan_link_data
@@ -62,6 +62,7 @@ WRITTEN: Final = "outlinks written"
 PAGES: Final = "nodes written"
 
 _GONE: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM, status.STATUS_FETCH_GONE)
+_ROWS_AT_A_TIME: Final = 1 << 18
 _SORTED: Final = pl.Schema({name: GRAPH_LINKS_SCHEMA[name] for name in ("key", "url", "anchor")})
 
 
@@ -201,11 +202,12 @@ def _write_outlinks(
         def write_part(part: int) -> Counters:
             counted = Counters()
             with graph.outlinks.writer(directory, part) as writer:
-                for links in shuffle.sorted(part):
-                    kept = rules.apply(links, counted)
-                    writer.write(_link_data(kept, OUTLINK, kept["timestamp"]))
-                    counted.add(WRITTEN, len(kept))
-                    progress.advance(len(links))
+                for frame in shuffle.sorted(part):
+                    for links in pieces(frame, _ROWS_AT_A_TIME):
+                        kept = rules.apply(links, counted)
+                        writer.write(_link_data(kept, OUTLINK, kept["timestamp"]))
+                        counted.add(WRITTEN, len(kept))
+                        progress.advance(len(links))
             return counted
 
         for counted in for_each(write_part, range(parts)):

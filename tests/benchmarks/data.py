@@ -4,9 +4,10 @@
               a fifth of the signatures shared by pages; metadata on a tenth of the entries
     segment   pages of that CrawlDb with 50 outlinks each, of which 45 are in crawl_parse; popular pages are linked to
               most, and half of the targets are new
+    webgraph  of all links of the segment
     seeds     the CrawlDb's URLs and as many others in no order; metadata on a tenth
 
-    python -m tests.benchmarks.data FOLDER URLS PAGES       makes all three
+    python -m tests.benchmarks.data FOLDER URLS PAGES       makes all four
 
 Numbers come from a generator seeded with the URL's number, so a database of ten million begins with one of a million.
 """
@@ -21,8 +22,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from minutch.clock import FakeClock
+from minutch.conf import Configuration
 from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import MapFileWriter
+from minutch.job import JobContext
 from minutch.records.batch import string_column
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
@@ -41,6 +45,8 @@ from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.merge import sort_by_key
 from minutch.tables.shuffle import split
 from minutch.tables.spans import TEXT
+from minutch.webgraph.store import WebGraph
+from minutch.webgraph.webgraph import webgraph
 
 NOW = 1_763_700_000_000
 """The time of the made-up crawl, in ms."""
@@ -51,6 +57,13 @@ LINKS_PER_PAGE = 50
 PARSED_LINKS_PER_PAGE = 45
 PARTS = 2
 SEGMENT = "segments/20261121000000"
+ALL_LINKS = {
+    "link.ignore.internal.host": "false",
+    "link.ignore.internal.domain": "false",
+    "link.ignore.limit.page": "false",
+    "link.ignore.limit.domain": "false",
+}
+"""All links of the segment are links of the webgraph."""
 
 _CHUNK = 1_000_000
 _TLDS = ("com", "org", "net", "de", "co.uk", "fr")
@@ -285,11 +298,18 @@ def _prefixed(column: str) -> pl.Expr:
     return pl.concat_str(pl.lit(letters).gather(pl.col(column).str.len_bytes()), pl.col(column))
 
 
+def write_webgraph(path: Path, segment: Path, parts: int = PARTS) -> None:
+    """Write the webgraph of a segment."""
+    conf = Configuration.load([], overrides={**ALL_LINKS, "mapreduce.job.reduces": str(parts)})
+    webgraph(WebGraph(path), [segment], JobContext(conf, FakeClock(NOW)))
+
+
 def main(folder: Path, total: int, pages: int) -> None:
     """Make everything below `folder`."""
     write_crawldb(folder / "crawldb", total)
     write_seeds(folder / "seeds" / "seeds.txt", total)
     write_segment(folder / SEGMENT, pages, total)
+    write_webgraph(folder / "webgraphdb", folder / SEGMENT)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""The jobs that are measured: their commands, what they read and write, and how many records that is."""
+"""The jobs that are measured: their commands, what they read and write, and how many records that is.
+
+invertlinks, webgraph and linkrank have 50 links a page, whatever the number of URLs: 100,000 pages are 5 million links.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,21 @@ class Workspace:
         shutil.rmtree(self.run, ignore_errors=True)
         self.run.mkdir(parents=True)
 
+    @property
+    def webgraph(self) -> Path:
+        return self.inputs / "webgraphdb"
+
     def linked_crawldb(self) -> Path:
         """A CrawlDb to be changed: the input's files under other names (jobs replace files, they don't change them)."""
-        target = self.run / "crawldb"
-        shutil.copytree(self.crawldb, target, copy_function=os.link)
+        return self._linked(self.crawldb)
+
+    def linked_webgraph(self) -> Path:
+        """A webgraph to be changed, likewise."""
+        return self._linked(self.webgraph)
+
+    def _linked(self, database: Path) -> Path:
+        target = self.run / database.name
+        shutil.copytree(database, target, copy_function=os.link)
         return target
 
 
@@ -72,6 +86,9 @@ def _generate(*options: str) -> Callable[[Workspace], Sequence[str | Path]]:
 
 def _invert(*options: str) -> Callable[[Workspace], Sequence[str | Path]]:
     return lambda work: [work.run / "linkdb", work.segment, *options]
+
+
+_ALL_LINKS = tuple(f"-D{name}={value}" for name, value in data.ALL_LINKS.items())
 
 
 def _entries(work: Workspace) -> int:
@@ -131,5 +148,29 @@ JOBS = (
         lambda work: [work.segment / "parse_data"],
         lambda work: [work.run / "linkdb"],
         filters=True,
+    ),
+    Job(
+        "webgraph",
+        "webgraph",
+        lambda work: [*_ALL_LINKS, "-webgraphdb", work.run / "webgraphdb", "-segment", work.segment],
+        _links,
+        lambda work: [work.segment / "parse_data"],
+        lambda work: [work.run / "webgraphdb"],
+    ),
+    Job(
+        "linkrank",
+        "linkrank",
+        lambda work: [*_ALL_LINKS, "-webgraphdb", work.linked_webgraph()],
+        _links,
+        lambda work: [work.webgraph / "outlinks", work.webgraph / "nodes"],
+        lambda work: [work.run / "webgraphdb/nodes"],
+    ),
+    Job(
+        "scoreupdater",
+        "scoreupdater",
+        lambda work: ["-crawldb", work.linked_crawldb(), "-webgraphdb", work.webgraph],
+        _entries,
+        lambda work: [*_database(work), work.webgraph / "nodes"],
+        _changed,
     ),
 )

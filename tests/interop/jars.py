@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,6 +44,7 @@ _NUTCH_JARS = (
     ("org.apache.commons", "commons-lang3", "3.17.0"),
     ("org.apache.commons", "commons-jexl3", "3.4.0"),
     ("commons-codec", "commons-codec", "1.17.1"),
+    ("commons-cli", "commons-cli", "1.9.0"),
 )
 
 
@@ -86,9 +88,9 @@ def nutch_jars(version: str) -> list[Path]:
 
 def _fetched(name: str, artifacts: tuple[tuple[str, str, str], ...]) -> list[Path]:
     """The jars of some artifacts and of all that they need, fetched once."""
-    target = cache() / name
+    target = cache() / f"{name}-{zlib.crc32(repr(artifacts).encode()):08x}"
     if not target.is_dir():
-        fresh = target.with_name(f".{name}.{os.getpid()}")
+        fresh = target.with_name(f".{target.name}.{os.getpid()}")
         fresh.mkdir(parents=True)
         try:
             (fresh / "pom.xml").write_text(_pom(artifacts), encoding="utf-8")
