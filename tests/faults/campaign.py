@@ -67,9 +67,9 @@ class Campaign:
         self.calls = self._run(reads=True).calls
         after = copy(self.work, self.stage.state(f"after-{self.job.name}"))
         self._allow(before)
-        if self.job.between is not None:
-            middle = self.stage.state(f"middle-{self.job.name}")
-            self.job.between(before, after, middle)
+        for number, between in enumerate(self.job.between):
+            middle = self.stage.state(f"middle-{self.job.name}-{number}")
+            between(before, after, middle)
             self._allow(middle)
         self._allow(after)
         self.end = self.job.ends_in(self._clean[-1][0])

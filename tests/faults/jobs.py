@@ -3,7 +3,7 @@
 Everything is real and made by minutch itself: pages are files (protocol-file), so that no server is needed.
 
     <base>/pages, <base>/seeds     read only
-    <base>/work                    the watched folder: crawldb, linkdb, segments, dumps
+    <base>/work                    the watched folder: crawldb, linkdb, webgraphdb, segments, dumps
     <base>/states/<name>           `work` at some step of the crawl
 """
 
@@ -27,12 +27,16 @@ SETTINGS: Final = {
     "plugin.includes": "protocol-file|urlnormalizer-pass|parse-html|scoring-opic",
     "http.agent.name": "minutch-test",
     "linkdb.ignore.internal.links": "false",
+    "link.ignore.internal.host": "false",
+    "link.ignore.internal.domain": "false",
+    "link.ignore.limit.domain": "false",
     "mapreduce.job.reduces": "2",
     "fetcher.threads.start.delay": "0",
     "fetcher.server.delay": "0",
     "file.crawl.parent": "false",
     "parser.html.workers": "1",
 }
+GRAPH: Final = "webgraphdb"
 Records = list[tuple[bytes, bytes]]
 View = dict[str, Records | bytes]
 """Path -> what lies there: records, or the bytes of a text."""
@@ -40,13 +44,13 @@ View = dict[str, Records | bytes]
 
 @dataclass(frozen=True)
 class Job:
-    """One command. `state`: what it starts from; `between` makes what may be seen midway (before, after, to fill)."""
+    """One command. `state`: what it starts from; `between` make what may be seen midway (before, after, to fill)."""
 
     name: str
     state: str
     words: tuple[str, ...]
     settings: dict[str, str] = field(default_factory=dict)
-    between: Callable[[Path, Path, Path], object] | None = None
+    between: tuple[Callable[[Path, Path, Path], object], ...] = ()
     now: int = NOW
     ends_in: Callable[[View], object] = lambda view: view
     """What of the result is compared."""
@@ -58,6 +62,18 @@ def _marked(before: Path, after: Path, target: Path) -> None:
     copy(before / "crawldb", target / "crawldb")
 
 
+def _graph_with(*new: str) -> Callable[[Path, Path, Path], object]:
+    """Some of a webgraph's databases are new, the others not yet."""
+
+    def make(before: Path, after: Path, target: Path) -> None:
+        copy(before, target)
+        for name in new:
+            shutil.rmtree(target / GRAPH / name, ignore_errors=True)
+            copy(after / GRAPH / name, target / GRAPH / name)
+
+    return make
+
+
 def _statuses(view: View) -> dict[bytes, int]:
     """URL -> status in the CrawlDb."""
     return {
@@ -67,6 +83,9 @@ def _statuses(view: View) -> dict[bytes, int]:
         for key, value in records
     }
 
+
+_WEBGRAPH = ("webgraph", "-webgraphdb", "{work}/webgraphdb", "-segment", "{work}/segments/{segment}")
+_HALF_INSTALLED = (_graph_with("nodes"), _graph_with("nodes", "inlinks"))
 
 _DAY = 86_400_000
 _SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "3"}
@@ -83,7 +102,7 @@ JOBS: Final = {
             "updated",
             ("generate", "{work}/crawldb", "{work}/segments"),
             {"generate.update.crawldb": "true"},
-            _marked,
+            (_marked,),
         ),
         Job("fetch", "generated", ("fetch", "{work}/segments/{segment}", "-threads", "2")),
         Job("parse", "fetched", ("parse", "{work}/segments/{segment}")),
@@ -96,6 +115,16 @@ JOBS: Final = {
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
+        Job("webgraph-first", "linked", _WEBGRAPH, between=_HALF_INSTALLED),
+        Job("webgraph", "graphed", _WEBGRAPH, _SPILL, between=_HALF_INSTALLED),
+        Job("linkrank", "graphed", ("linkrank", "-webgraphdb", "{work}/webgraphdb"), _SPILL),
+        Job(
+            "scoreupdater",
+            "graphed",
+            ("scoreupdater", "-crawldb", "{work}/crawldb", "-webgraphdb", "{work}/webgraphdb"),
+        ),
+        Job("nodedumper", "graphed", ("nodedumper", "-webgraphdb", "{work}/webgraphdb", "-output", "{work}/dump")),
+        Job("linkdumper", "graphed", ("scoring.webgraph.LinkDumper", "-webgraphdb", "{work}/webgraphdb")),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
     )
 }
@@ -135,6 +164,7 @@ class Stage:
             ("parsed", ("parse", "{work}/segments/{segment}")),
             ("updated", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
             ("linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments")),
+            ("graphed", _WEBGRAPH),
         )
         for name, words in steps:
             if words:
@@ -175,6 +205,19 @@ def view(work: Path) -> View:
                     found[str((path / "current" / part.name).relative_to(work))] = _records(part / "data")
             elif path.name == "dump":
                 found |= {str(file.relative_to(work)): file.read_bytes() for file in path.iterdir()}
+            elif path.name == GRAPH:
+                found |= _graph(path, work)
+    return found
+
+
+def _graph(path: Path, work: Path) -> View:
+    """A webgraph's databases."""
+    found: View = {}
+    for folder, name in ((path / "outlinks", "current"), (path, "inlinks"), (path, "nodes"), (path, "linkdump")):
+        database = Database(folder)
+        database.name = name
+        for part in database.parts():
+            found[str((folder / name / part.name).relative_to(work))] = _records(part / "data")
     return found
 
 

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="needs Linux's seccomp w
 
 SEED = int(os.environ.get("FAULTS_SEED", "1"))
 LARGE = {"crawl", "updatedb-spill", "readlinkdb", "mergelinkdb"}
+LARGE |= {"webgraph-first", "scoreupdater", "nodedumper", "linkdumper"}
 """Not in the short run."""
 SMALL = [name for name in JOBS if name not in LARGE]
 
