@@ -7,6 +7,7 @@ import io
 import shutil
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -20,8 +21,10 @@ from minutch.job import JobContext
 from minutch.linkdb.store import LinkDb
 from minutch.records.crawldatum import CrawlDatum
 from minutch.segment.store import CRAWL_GENERATE, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.webgraph.store import WebGraph
 from tests.interop.harness import Harness
 from tests.support.golden import GOLDEN, needs_golden
+from tests.support.graphs import ALL_LINKS
 from tests.support.sequencefiles import copy_writable
 from tests.support.ties import dump_as_sets, inlinks_as_sets, tied_selection
 
@@ -217,3 +220,45 @@ def test_readseg_and_readdb(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: P
     if (theirs / "links").exists():
         mine, others = ((crawl / "links/part-r-00000").read_text(encoding="utf-8") for crawl in crawls)
         assert dump_as_sets(mine) == dump_as_sets(others)
+
+
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
+def test_nutch_goes_on_with_a_webgraph(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
+    """Nutch ranks a graph that minutch made, reads and dumps it, and adds a segment; and minutch does the same."""
+    _, harness = nutch
+    ours, theirs = crawls
+    first, *rest = _segments(ours)
+    assert _minutch("webgraph", "-webgraphdb", ours / "webgraphdb", "-segment", first, **ALL_LINKS) == 0
+    shutil.copytree(ours / "webgraphdb", theirs / "webgraphdb")
+    added = [word for segment in rest for word in ("-segment", segment)]
+    lines = (
+        ("webgraph", "-webgraphdb", "webgraphdb", *added),
+        ("linkrank", "-webgraphdb", "webgraphdb"),
+        ("scoreupdater", "-crawldb", "crawldb", "-webgraphdb", "webgraphdb"),
+        ("nodedumper", "-scores", "-webgraphdb", "webgraphdb", "-output", "scores"),
+        ("nodedumper", "-inlinks", "-group", "host", "sum", "-webgraphdb", "webgraphdb", "-output", "hosts"),
+    )
+    own = ("webgraphdb", "crawldb", "scores", "hosts")
+    properties = harness.properties({**PROPERTIES, **ALL_LINKS})
+    requests: list[tuple[str | Path, ...]] = []
+    for number, (command, *words) in enumerate(lines):
+        placed = [theirs / word if word in own else word for word in words]
+        requests.append(("tool", tmp_path / f"log-{number}", commands()[command].nutch_class, properties, *placed))
+        assert _minutch(command, *(ours / word if word in own else word for word in words), **ALL_LINKS) == 0
+    assert harness.run(requests) == ["exit 0"] * len(lines)
+    mine, others = (WebGraph(crawl / "webgraphdb") for crawl in crawls)
+    for links in ("outlinks", "inlinks"):
+        tables = [pl.concat(list(getattr(graph, links).in_order())).drop("timestamp") for graph in (mine, others)]
+        assert sorted(tables[0].rows()) == sorted(tables[1].rows())
+    nodes = [pl.concat(list(graph.nodes.in_order())) for graph in (mine, others)]
+    assert nodes[0].drop("inlink_score").equals(nodes[1].drop("inlink_score"))
+    assert np.allclose(*(table["inlink_score"].to_numpy() for table in nodes), rtol=1e-6, atol=0)
+    scores = [{url: entry.score for url, entry in CrawlDb(crawl / "crawldb").items()} for crawl in crawls]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-6)
+    hosts, other_hosts = ((crawl / "hosts/part-r-00000").read_text(encoding="utf-8") for crawl in crawls)
+    assert hosts == other_hosts
+    top, other_top = ((crawl / "scores/part-r-00000").read_text(encoding="utf-8").splitlines() for crawl in crawls)
+    assert [round(float(line.split("\t")[1]), 5) for line in top] == [
+        round(float(line.split("\t")[1]), 5) for line in other_top
+    ]
+    assert len(top) > 100 and max(scores[0].values()) > 0.5
