@@ -216,17 +216,17 @@ class Campaign:
         if "Traceback" in ran.text:
             return f"a traceback instead of a message:\n{ran.text[-1200:]}"
         if ran.code == 0:
-            return self._unnoticed(name)
+            return self._unnoticed(name, bytes(data))
         folder, file = path.parent.name, path.name.removeprefix(".").removesuffix(".crc")
         if file not in ran.text or (file in {"data", "index"} and folder not in ran.text):
             return f"the error does not name the file:\n{ran.text[-800:]}"
         path.write_bytes((self.stage.state(self.job.state) / name).read_bytes())
         return self.judge(tidy=True)
 
-    def _unnoticed(self, name: str) -> str | None:
+    def _unnoticed(self, name: str, damaged: bytes) -> str | None:
         """The job has ended well over a damaged file: it had no need of that, or has read it and noticed nothing."""
         whole = self.stage.state(self.job.state) / name
-        if (self.work / name).exists():
+        if (self.work / name).exists() and (self.work / name).read_bytes() == damaged:
             (self.work / name).write_bytes(whole.read_bytes())
         return None if view(self.work) == self._clean[-1][0] else "damage went unnoticed, the result is another"
 
