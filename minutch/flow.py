@@ -187,12 +187,12 @@ CLASSES: tuple[Command, ...] = (
     Command("scoring.webgraph.NodeReader", "minutch.webgraph.nodereader",
             "org.apache.nutch.scoring.webgraph.NodeReader",
             "webgraphdb", "stdout", "the node of a page: numbers of links and score",
-            "minutch scoring.webgraph.NodeReader -webgraphdb crawl/graph -url http://x/",
+            "minutch scoring.webgraph.NodeReader -webgraphdb graph -url http://x/",
             usage_exit=0),
     Command("scoring.webgraph.LoopReader", "minutch.webgraph.loopreader",
             "org.apache.nutch.scoring.webgraph.LoopReader",
             "webgraphdb: loops", "stdout", "the loop that a page is in, as older Nutch found it",
-            "minutch scoring.webgraph.LoopReader -webgraphdb crawl/graph -url http://x/",
+            "minutch scoring.webgraph.LoopReader -webgraphdb graph -url http://x/",
             usage_exit=0),
 )
 """Commands that Nutch runs by the names of their classes alone."""
