@@ -28,7 +28,7 @@ from minutch.linkdb.rules import READ, UrlChain
 from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.records import crawldatum as status
 from minutch.records.webgraph import INLINK, OUTLINK
-from minutch.segment.store import CRAWL_FETCH, PARSE_DATA, Segment, segments_in
+from minutch.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, Segment, segments_in
 from minutch.tables import crawldata
 from minutch.tables.frame import GRAPH_LINKS_SCHEMA, NODES_SCHEMA
 from minutch.tables.merge import aligned, pieces
@@ -89,13 +89,12 @@ def webgraph(
 ) -> Counters:
     """Add the links of `segments` to `graph`, which is made if there is none.
 
-    Returns what became of the links. Raises LockedError, StoreError (no segments, one that is not parsed), FormatError
-    (damage); the graph is then as before.
+    Segments that are not parsed are passed over. Returns what became of the links. Raises LockedError, StoreError (no
+    segment, none that is parsed), FormatError (damage); the graph is then as before.
     """
-    if not segments:
+    parsed = [segment for segment in segments if _is_parsed(Segment(segment))]
+    if not parsed:
         raise StoreError("no segments to take links from")
-    for segment in segments:
-        Segment(segment).parts(PARSE_DATA)
     if graph.is_another():
         raise StoreError(f"{graph.path} is a database of another kind")
     log.info("WebGraphDb: starting")
@@ -123,6 +122,16 @@ def webgraph(
         log.info("NodeDb: finished")
     log.info("WebGraphDb: finished")
     return counters
+
+
+def _is_parsed(segment: Segment) -> bool:
+    """Whether there are links to take; says in the log if not. Raises StoreError for what is no segment."""
+    segment.check()
+    if not any(map(segment.has, LAYOUTS)):
+        raise StoreError(f"{segment.path} is no segment")
+    if not segment.has(PARSE_DATA):
+        log.warning("%s is not parsed: its links are not there yet", segment.path)
+    return segment.has(PARSE_DATA)
 
 
 class _Candidates:
@@ -153,7 +162,7 @@ class _Candidates:
             for links in scan_link_data(part):
                 yield links.select("key", "url", "anchor", "timestamp", source=pl.lit(0, pl.UInt32))
         for number, segment in enumerate(self._segments, 1):
-            for part in Segment(segment).parts(PARSE_DATA):
+            for part in _parts(Segment(segment), PARSE_DATA):
                 log.info("OutlinkDb: adding input: %s", part)
                 for links in scan_dated_outlinks(part):
                     timestamp = pl.col("timestamp").fill_null(self._now)
@@ -165,7 +174,7 @@ class _Candidates:
     def _gone(self) -> Iterator[pl.DataFrame]:
         """The pages that segments say are gone."""
         for number, segment in enumerate(map(Segment, self._segments), 1):
-            for part in segment.parts(CRAWL_FETCH) if segment.has(CRAWL_FETCH) else ():
+            for part in _parts(segment, CRAWL_FETCH):
                 log.info("OutlinkDb: adding input: %s", part)
                 for pages in crawldata.scan(part):
                     gone = pages.filter(pl.col("status").is_in(_GONE))
@@ -182,6 +191,10 @@ class _Candidates:
         aside = pages.select("key", url="key")
         named = self._chain.apply(aside.with_row_index(), Counters(), page="key", target="url")
         return pages[named["index"]].with_columns(key=named["key"])
+
+
+def _parts(segment: Segment, folder: str) -> list[Path]:
+    return segment.parts(folder) if segment.has(folder) else []
 
 
 def _write_outlinks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,17 @@ def test_folders_of_segments(tmp_path: Path) -> None:
         segment(tmp_path / f"segments/2026010100000{number}", {f"http://{number}.com/": ["http://x.com/"]})
     assert run(["-webgraphdb", str(tmp_path / "w"), "-segmentDir", str(tmp_path / "segments")], context()) == 0
     assert len(links(WebGraph(tmp_path / "w").outlinks)) == 2
+
+
+def test_segments_that_are_not_parsed_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    good, bare = segment(tmp_path / "1", WEB), segment(tmp_path / "2", {}, gone={"http://e.net/": 37})
+    shutil.rmtree(bare / "parse_data")
+    graph = WebGraph(tmp_path / "w")
+    with pytest.raises(StoreError, match="no segments"):
+        webgraph(graph, [bare], context())
+    webgraph(graph, [good, bare], context(**EVERYTHING, link__delete__gone="true"))
+    assert f"{bare} is not parsed" in caplog.text
+    assert {page for page, _ in links(graph.outlinks)} == {"http://a.example.com/"}
 
 
 @pytest.mark.parametrize(
