@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ import polars as pl
 
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
-from minutch.errors import StoreError
+from minutch.errors import ConfigError, StoreError
 from minutch.formats.javahash import float_to_string
 from minutch.job import Counters, JobContext
 from minutch.tables.install import SPILL
@@ -56,6 +57,26 @@ _LINKS_AT_A_TIME: Final = 1 << 20
 Scores = npt.NDArray[np.float32]
 
 
+@dataclass(frozen=True)
+class Formula:
+    """What linkrank's properties say."""
+
+    rounds: int = 10
+    damping: float = 0.85
+    initial: float = 1.0
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """As configured. Raises ConfigError for what can't be."""
+        rounds = conf.get_int(ITERATIONS_PROPERTY, cls.rounds)
+        damping = conf.get_float(DAMPING_PROPERTY, cls.damping)
+        if rounds < 0:
+            raise ConfigError(f"{ITERATIONS_PROPERTY}: expected a number from 0 on, found {rounds}")
+        if not 0 <= damping <= 1:
+            raise ConfigError(f"{DAMPING_PROPERTY}: expected a number from 0 to 1, found {damping}")
+        return cls(rounds, damping, conf.get_float(INITIAL_PROPERTY, cls.initial))
+
+
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; 255 for wrong arguments, 254 (and an error) where the webgraph stays as it was."""
     given = parse(args, FLAGS, usage=USAGE, most=0)
@@ -69,6 +90,7 @@ def linkrank(graph: WebGraph, context: JobContext) -> Counters:
     """Score the nodes of `graph`. Raises StoreError (no graph, no nodes), LockedError, FormatError (damage)."""
     graph.require()
     conf, counters = context.conf, Counters()
+    formula = Formula.from_conf(conf)
     log.info("LinkRank Analysis: starting")
     with (
         graph.lock(),
@@ -79,7 +101,7 @@ def linkrank(graph: WebGraph, context: JobContext) -> Counters:
         csr = build(graph, Limits(conf), folder, memory_budget(conf) // 2, counters, progress)
         if not csr.nodes:
             raise StoreError("No links to process, is the webgraph empty?")
-        scores = analyze(csr, conf)
+        scores = analyze(csr, formula)
         log.info("Analysis: Installing web graph nodes")
         _install(graph, scores, conf)
     counters.add(NODES, csr.nodes)
@@ -87,20 +109,19 @@ def linkrank(graph: WebGraph, context: JobContext) -> Counters:
     return counters
 
 
-def analyze(csr: Csr, conf: Configuration) -> Scores:
-    """The scores of all nodes after the configured number of rounds."""
+def analyze(csr: Csr, formula: Formula) -> Scores:
+    """The scores of all nodes after the last round."""
     rank_one = np.float32(1) / np.float32(csr.nodes)
-    damping = np.float32(conf.get_float(DAMPING_PROPERTY, 0.85))
-    rounds = conf.get_int(ITERATIONS_PROPERTY, 10)
+    damping = np.float32(formula.damping)
     divisors = np.maximum(csr.num_outlinks, 1).astype(np.float32)
     log.info("Analysis: Number of links: %d", csr.nodes)
     log.info("Analysis: Rank One: %s", float_to_string(float(rank_one)))
-    scores = np.full(csr.nodes, conf.get_float(INITIAL_PROPERTY, 1.0), np.float32)
-    for number in range(1, rounds + 1):
+    scores = np.full(csr.nodes, formula.initial, np.float32)
+    for number in range(1, formula.rounds + 1):
         shares = scores / divisors
         sums = (rank_one + _sums(csr, shares)).astype(np.float32)
         scores = ((np.float32(1) - damping) + damping * sums).astype(np.float32)
-        log.info("Analysis: finished iteration %d of %d", number, rounds)
+        log.info("Analysis: finished iteration %d of %d", number, formula.rounds)
     return scores
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,8 @@ def find(folder: Path) -> Nutch | str:
         jars = nutch_jars(NUTCH_VERSIONS[-1])
     except NoJars as exc:
         return str(exc)
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # that of an earlier run
+    folder.mkdir(parents=True)
     conf = write_configuration(folder)
     return Nutch(
         f"Apache Nutch {NUTCH_VERSIONS[-1]} (published jar, no plugins)", None, os.pathsep.join(map(str, [conf, *jars]))

@@ -14,6 +14,7 @@ from minutch.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import STATUS_LINKED, STATUS_SIGNATURE
 from minutch.records.parsedata import ParseData
 from minutch.tables import crawldata
+from minutch.webgraph.store import WebGraph
 from tests.benchmarks import data
 from tests.benchmarks.databases import Result, make_inputs, markdown
 
@@ -88,3 +89,12 @@ def test_data_that_are_there_are_used_again(tmp_path: Path) -> None:
     (unfinished / "rest").touch()
     again = make_inputs(tmp_path, 1000, 10).inputs
     assert (again / "crawldb" / "current").is_dir() and not (again / "rest").exists() and not unfinished.exists()
+
+
+def test_webgraph(tmp_path: Path) -> None:
+    data.write_segment(tmp_path / "segment", PAGES, TOTAL)
+    data.write_webgraph(tmp_path / "webgraphdb", tmp_path / "segment")
+    graph = WebGraph(tmp_path / "webgraphdb")
+    links = sum(len(frame) for frame in graph.outlinks.in_order())
+    assert 0.9 * PAGES * data.LINKS_PER_PAGE < links <= PAGES * data.LINKS_PER_PAGE
+    assert len(graph.nodes.parts()) == data.PARTS

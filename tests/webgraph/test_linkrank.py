@@ -137,8 +137,9 @@ def test_what_goes_wrong_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
     before = nodes(graph)
     with pytest.raises(LockedError), lock(graph.path):
         linkrank(graph, context())
-    with pytest.raises(ConfigError, match=r"link\.analyze\.damping\.factor"):
-        linkrank(graph, context(link__analyze__damping__factor="much"))
+    for name, value in (("damping.factor", "much"), ("damping.factor", "1.5"), ("num.iterations", "-1")):
+        with pytest.raises(ConfigError, match=rf"link\.analyze\.{name}.*{value}"):
+            linkrank(graph, context(**{f"link.analyze.{name}".replace(".", "__"): value}))
     assert nodes(graph) == before
     assert sorted(path.name for path in graph.path.iterdir()) == ["inlinks", "nodes", "outlinks"]
     data = graph.outlinks.parts()[0] / "data"
