@@ -19,6 +19,7 @@ from typing import Final
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.segment.store import FETCHED, LAYOUTS, PARSED, Segment, segments_in
 from minutch.tables.database import Database
+from minutch.tables.spans import data_file
 from tests.faults.disk import copy
 from tests.faults.watch import NOW, Ran, run
 
@@ -96,6 +97,9 @@ JOBS: Final = {
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
+        Job("updatehostdb-first", "linked", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb")),
+        Job("updatehostdb", "hosted", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb"), _SPILL),
+        Job("readhostdb", "hosted", ("readhostdb", "{work}/hostdb", "{work}/dump")),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
     )
 }
@@ -135,6 +139,7 @@ class Stage:
             ("parsed", ("parse", "{work}/segments/{segment}")),
             ("updated", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
             ("linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments")),
+            ("hosted", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb")),
         )
         for name, words in steps:
             if words:
@@ -172,7 +177,7 @@ def view(work: Path) -> View:
             database = Database(path)
             if database.exists():
                 for part in database.parts():
-                    found[str((path / "current" / part.name).relative_to(work))] = _records(part / "data")
+                    found[str((path / "current" / part.name).relative_to(work))] = _records(data_file(part))
             elif path.name == "dump":
                 found |= {str(file.relative_to(work)): file.read_bytes() for file in path.iterdir()}
     return found
