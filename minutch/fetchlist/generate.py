@@ -131,7 +131,7 @@ def generate(
     known = None if hostdb is None else HostDb(Path(hostdb))
     if known is not None:
         known.require_parts()
-    expressions = Expressions.from_conf(conf)
+    expressions = Expressions() if known is None else Expressions.from_conf(conf)
     _log_start(filtering, normalize, top_n, expression, hostdb)
     result = Generated()
     with db.lock(force):

@@ -54,7 +54,9 @@ class Lookups:
             found[place] = not host or bool(await self._addresses_of(host))
 
     async def _addresses_of(self, host: str) -> list[str]:
+        """Of an IPv6 address its brackets are no part, of a name the ASCII form is asked for."""
         try:
-            return await self._protocol.addresses_of(host if host.isascii() else to_ascii_2008(host))
+            name = host.strip("[]") if host.isascii() else to_ascii_2008(host)
+            return await self._protocol.addresses_of(name)
         except UrlError:
             return []

@@ -11,6 +11,7 @@ Source: org.apache.nutch.hostdb.UpdateHostDbMapper, Hadoop's KeyValueTextInputFo
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -77,6 +78,7 @@ def _shown(value: str) -> str:
 
 def _score(text: str) -> float | None:
     try:
-        return float32(parse_float(text))
+        score = float32(parse_float(text))
     except ValueError:
         return None
+    return None if math.isnan(score) else score
