@@ -25,7 +25,7 @@ from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import ConfigError, FormatError
-from minutch.hostdb import checks, tophosts
+from minutch.hostdb import checks
 from minutch.hostdb.checks import Checks
 from minutch.hostdb.fields import VALUES_SCHEMA, Fields
 from minutch.hostdb.lookups import Lookups
@@ -33,6 +33,7 @@ from minutch.hostdb.merged import SCORES_SCHEMA, Known, merged
 from minutch.hostdb.processors import processors
 from minutch.hostdb.statistics import FILTERED, HOMEPAGES_SCHEMA, Found, HostRules, Statistics
 from minutch.hostdb.store import HostDb
+from minutch.hostdb.tophosts import read_scores, score_files
 from minutch.job import Counters, JobContext, Progress
 from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.tables.crawldata import scan
@@ -148,6 +149,7 @@ def update(
     statistics = Statistics(rules, Fields.from_conf(conf), processors(conf))
     _log_start(hostdb, crawldb, tophosts, options)
     db = HostDb(hostdb)
+    files = [] if tophosts is None else score_files(tophosts)
     source = None if crawldb is None else CrawlDb(crawldb)
     if source is not None:
         source.require_parts()
@@ -159,8 +161,8 @@ def update(
         known.read_before(db, rules, counters)
         if source is not None:
             known.read_crawldb(source, counters, progress)
-        if tophosts is not None:
-            known.read_scores(tophosts, rules, counters)
+        for file in files:
+            known.read_scores(file, rules, counters)
         counters.merge(_write(db, known, options, context, has_crawldb=source is not None))
     log.info("UpdateHostDb: finished")
     return counters
@@ -226,11 +228,10 @@ class Sorted(ExitStack):
                 counters.merge(found.counters)
                 progress.advance(sum(found.counters.values()))
 
-    def read_scores(self, path: Path, rules: HostRules, counters: Counters) -> None:
+    def read_scores(self, file: Path, rules: HostRules, counters: Counters) -> None:
         """Take in scores of hosts."""
-        for file in tophosts.score_files(path):
-            for table in tophosts.read_scores(file, rules, counters):
-                self._shuffles[-1].add(table)
+        for table in read_scores(file, rules, counters):
+            self._shuffles[-1].add(table)
 
     def known(self, part: int) -> Iterator[Known]:
         """What is known of the hosts of a partition, by ranges of hosts; each part once."""
