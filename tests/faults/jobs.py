@@ -97,7 +97,7 @@ JOBS: Final = {
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
-        Job("updatehostdb-first", "linked", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb")),
+        Job("updatehostdb", "linked", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb")),
         Job(
             "updatehostdb", "hosted", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb"), _SPILL
         ),
