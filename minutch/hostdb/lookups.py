@@ -8,7 +8,7 @@ Source: org.apache.nutch.hostdb.ResolverThread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -39,19 +39,24 @@ class Lookups:
         with self._runner:
             self._runner.run(self._factory.close())
 
-    def resolve(self, hosts: Sequence[str]) -> list[bool]:
-        """For each host whether it has an address. An address has itself, the empty host is this machine."""
-        return self._runner.run(self._resolve(hosts))
+    def resolve(self, hosts: Sequence[str], on_answer: Callable[[int], object] = int) -> list[bool]:
+        """For each host whether it has an address. An address has itself, the empty host is this machine.
 
-    async def _resolve(self, hosts: Sequence[str]) -> list[bool]:
+        `on_answer` is called with 1 after each.
+        """
+        return self._runner.run(self._resolve(hosts, on_answer))
+
+    async def _resolve(self, hosts: Sequence[str], on_answer: Callable[[int], object]) -> list[bool]:
         found = [False] * len(hosts)
         waiting = iter(enumerate(hosts))
-        await asyncio.gather(*(self._work(waiting, found) for _ in range(min(self._at_a_time, len(hosts)))))
-        return found
 
-    async def _work(self, waiting: Iterator[tuple[int, str]], found: list[bool]) -> None:
-        for place, host in waiting:
-            found[place] = not host or bool(await self._addresses_of(host))
+        async def work() -> None:
+            for place, host in waiting:
+                found[place] = not host or bool(await self._addresses_of(host))
+                on_answer(1)
+
+        await asyncio.gather(*(work() for _ in range(min(self._at_a_time, len(hosts)))))
+        return found
 
     async def _addresses_of(self, host: str) -> list[str]:
         """Of an IPv6 address its brackets are no part, of a name the ASCII form is asked for."""

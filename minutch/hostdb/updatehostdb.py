@@ -105,7 +105,7 @@ class Options:
         """Switches add to what is set in the configuration. Raises ConfigError."""
 
         def chosen(switch: str, name: str) -> bool:
-            own = conf.get_boolean(name, False) and conf.get(name) is not None and _is_set(conf, name)
+            own = _is_set(conf, name) and conf.get_boolean(name, False)
             return bool(given["-checkAll"] or given[switch] or own)
 
         threshold = conf.get_int("hostdb.purge.failed.hosts.threshold", checks.NEVER)
@@ -163,7 +163,7 @@ def update(
             known.read_crawldb(source, counters, progress)
         for file in files:
             known.read_scores(file, rules, counters)
-        counters.merge(_write(db, known, options, context, has_crawldb=source is not None))
+        counters.merge(_write(db, known, options, context, progress, has_crawldb=source is not None))
     log.info("UpdateHostDb: finished")
     return counters
 
@@ -239,7 +239,9 @@ class Sorted(ExitStack):
             yield Known(*tables)
 
 
-def _write(db: HostDb, known: Sorted, options: Options, context: JobContext, *, has_crawldb: bool) -> Counters:
+def _write(
+    db: HostDb, known: Sorted, options: Options, context: JobContext, progress: Progress, *, has_crawldb: bool
+) -> Counters:
     """Write the new HostDb. Hosts are looked up one partition after the other."""
     total = Counters({WRITTEN: 0})
     asking = Lookups(context.conf) if options.checks.any else nullcontext()
@@ -253,7 +255,8 @@ def _write(db: HostDb, known: Sorted, options: Options, context: JobContext, *, 
                     hosts = merged(range_of_hosts, known.statistics, has_crawldb=has_crawldb)
                     hosts = _large_enough(hosts, options.url_limit, counters)
                     if lookups is not None:
-                        hosts = _checked(hosts, options.checks, lookups, context.clock.now(), counters)
+                        now = context.clock.now()
+                        hosts = _checked(hosts, options.checks, lookups, now, counters, progress)
                     writer.write(hosts)
                     counters.add(WRITTEN, len(hosts))
             return counters
@@ -273,14 +276,17 @@ def _large_enough(hosts: pl.DataFrame, limit: int, counters: Counters) -> pl.Dat
     return kept
 
 
-def _checked(hosts: pl.DataFrame, wanted: Checks, lookups: Lookups, now: int, counters: Counters) -> pl.DataFrame:
+def _checked(
+    hosts: pl.DataFrame, wanted: Checks, lookups: Lookups, now: int, counters: Counters, progress: Progress
+) -> pl.DataFrame:
     """The hosts after those that are due were looked up, without those that are dropped."""
     due = wanted.due(hosts, now)
     counters.add(NOT_ELIGIBLE, len(hosts) - int(due.sum()))
     asked = hosts.filter(due)
     if asked.is_empty():
         return hosts
-    found = pl.Series(lookups.resolve(decode_keys(asked["key"]).to_list()), dtype=pl.Boolean)
+    progress.expect(lambda: len(asked))
+    found = pl.Series(lookups.resolve(decode_keys(asked["key"]).to_list(), progress.advance), dtype=pl.Boolean)
     after = wanted.after(asked, found, now)
     counters.add(CHECKED, len(after))
     for outcome, count in after["outcome"].value_counts().iter_rows():

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from minutch.cli import main
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.fetch.queues import VARIABLE_DELAY_KEY
@@ -95,6 +96,15 @@ def names() -> Iterator[str]:
 
 def hosts(db: Path) -> dict[str, HostDatum]:
     return dict(HostDb(db).items())
+
+
+@needs_golden("commands/usage/{name}")
+@pytest.mark.parametrize("name", ["updatehostdb", "readhostdb", "generate"])
+def test_usage(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = Case("usage", name).console
+    expected = next(line for line in lines if line.startswith("Usage: "))
+    assert lines[-1] == f"[exit {main([name])}]"
+    assert capfd.readouterr().err.splitlines()[0] == expected
 
 
 # -- updatehostdb ----------------------------------------------------------------------------------------------------
