@@ -15,13 +15,12 @@ Source: org.apache.nutch.hostdb.CrawlDatumProcessor, FetchOverdueCrawlDatumProce
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import ClassVar, Final
 
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError
+from minutch.conf.classes import class_named
 from minutch.formats.writables import LongWritable, Writable
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.tables.rows import records
@@ -73,8 +72,8 @@ class FetchOverdueProcessor(CrawlDatumProcessor):
         return entries.select(overdue.cast(pl.Int64).alias(self.names[0]))
 
 
-_BUILT_IN: Final[Mapping[str, type[CrawlDatumProcessor]]] = {
-    "org.apache.nutch.hostdb.FetchOverdueCrawlDatumProcessor": FetchOverdueProcessor
+_BUILT_IN: Final = {
+    "org.apache.nutch.hostdb.FetchOverdueCrawlDatumProcessor": "minutch.hostdb.processors:FetchOverdueProcessor",
 }
 
 
@@ -83,18 +82,5 @@ def processors(conf: Configuration) -> list[CrawlDatumProcessor]:
 
     Raises ConfigError for a class that can't be found or is no processor.
     """
-    return [_class_named(name)(conf) for name in conf.get_trimmed_strings(PROPERTY)]
-
-
-def _class_named(name: str) -> type[CrawlDatumProcessor]:
-    if name in _BUILT_IN:
-        return _BUILT_IN[name]
-    module, _, class_name = name.replace(":", ".").rpartition(".")
-    try:
-        found = getattr(import_module(module), class_name)
-    except (ImportError, AttributeError, ValueError) as exc:
-        known = ", ".join(_BUILT_IN)
-        raise ConfigError(f"{PROPERTY}: no class {name!r} ({exc}); known are {known} and Python classes") from exc
-    if not (isinstance(found, type) and issubclass(found, CrawlDatumProcessor)):
-        raise ConfigError(f"{PROPERTY}: {name} is no minutch.hostdb.processors.CrawlDatumProcessor")
-    return found
+    names = conf.get_trimmed_strings(PROPERTY)
+    return [class_named(name, _BUILT_IN, CrawlDatumProcessor, of=PROPERTY)(conf) for name in names]

@@ -22,6 +22,7 @@ import polars as pl
 
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
+from minutch.errors import UrlError, UsageError
 from minutch.expressions import Expression, compile_expression
 from minutch.formats.checksum import ChecksumWriter
 from minutch.formats.javahash import date_time_to_string, float_to_string
@@ -33,11 +34,12 @@ from minutch.records.metadata_columns import entries
 from minutch.tables.frame import decode_keys
 from minutch.tables.parallel import for_each
 from minutch.tables.textparts import output_folder, require_absent
+from minutch.urls import parts
 
 log = logging.getLogger(__name__)
 
 USAGE: Final = """ReadHostDb <hostdb> [-get <url>] [<output> [-dumpHomepages | -dumpHostnames | -expr <expr.>]]
-\t-get <url>\tprint the record of a host
+\t-get <url>\tprint the record of a host, given by its name or a URL
 \t<output>\twrite all records as text to this new folder
 \t-dumpHomepages\tonly the home pages, of hosts that have one
 \t-dumpHostnames\tonly the names of the hosts
@@ -64,7 +66,7 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, least=1, most=2)
     db, rest = HostDb(Path(given.positional[0])), given.positional[1:]
     if given["-get"] is not None:
-        datum = db.get(given["-get"])
+        datum = db.get(_host(given["-get"]))
         if datum is not None:
             context.print(datum)
         return 0
@@ -75,6 +77,14 @@ def run(args: list[str], context: JobContext) -> int:
     )
     context.report("ReadHostDb", write(db, Path(rest[0]), dump, context))
     return 0
+
+
+def _host(word: str) -> str:
+    """The host that is asked for, which may be given by a URL."""
+    try:
+        return parts.parse(word).host.lower() if "://" in word else word
+    except UrlError as exc:
+        raise UsageError(f"-get: {exc}", USAGE) from exc
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +167,7 @@ def write(db: HostDb, out: Path, dump: Dump, context: JobContext) -> Counters:
         log.info("ReadHostDb: evaluating expression: %s", dump.expression.text)
     log.info("ReadHostDb: starting")
     require_absent(out)
-    parts, counters = db.require_parts(), Counters({WRITTEN: 0, LEFT_OUT: 0})
+    count, counters = len(db.require_parts()), Counters({WRITTEN: 0, LEFT_OUT: 0})
     with output_folder(out) as folder, context.progress("readhostdb", unit="hosts") as progress:
 
         def write_part(index: int) -> Counters:
@@ -175,7 +185,7 @@ def write(db: HostDb, out: Path, dump: Dump, context: JobContext) -> Counters:
                     progress.advance(len(hosts))
             return counted
 
-        for counted in for_each(write_part, range(len(parts))):
+        for counted in for_each(write_part, range(count)):
             counters.merge(counted)
     log.info("ReadHostDb: finished")
     return counters

@@ -90,8 +90,11 @@ def test_one_host(db: HostDb) -> None:
     job = context()
     assert readhostdb.run([str(db.path), "-get", "a"], job) == 0
     assert readhostdb.run([str(db.path), "-get", "nosuch"], job) == 0
+    assert readhostdb.run([str(db.path), "-get", "https://A/some/page"], job) == 0
     assert isinstance(job.out, io.StringIO)
-    assert job.out.getvalue() == f"{A}\n"
+    assert job.out.getvalue() == f"{A}\n{A}\n"
+    with pytest.raises(UsageError, match="-get"):
+        readhostdb.run([str(db.path), "-get", "nosuch://a/"], context())
 
 
 def test_the_store(db: HostDb) -> None:
