@@ -175,6 +175,10 @@ TABLE = [
     ("if (depth > 9) { return 7; }", None),
     ("if (nosuch > 9) { return 7; } return 2;", None),
     ("1; 2; 3", 3),
+    ("if (depth > 3) 7 else 2", 7),
+    ("if (depth > 9) 7; else 2", 2),
+    ("if (nul) { 1 } else { 2 }", None),
+    ("if (depth > 3) return 7; return 2", 7),
     # matching
     ("url =~ '.*html'", True),
     ("url =~ 'example'", False),
@@ -278,7 +282,7 @@ def test_names_of_variables() -> None:
         ("a `b`", 3, "unexpected '`'"),
         ("08", 1, "not a number"),
         ("fetchTime > 2016-13-20T00:00:00Z", 13, "not a date"),
-        ("[{1}]", 2, "unexpected"),
+        ("{1}", 1, "unexpected"),
     ],
 )
 def test_refused_with_position(text: str, position: int, problem: str) -> None:

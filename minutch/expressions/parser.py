@@ -8,7 +8,8 @@
     postfix    = primary { "." name [ "(" arguments ")" ] | "?." ... | "[" expression "]" }
     primary    = number | string | true | false | null | name | "(" expression ")" | "[" items "]"
 
-The last `;` of a script or block may be missing. Comparisons don't chain (`1 < 2 < 3` is an error).
+The last `;` of a script or block may be missing, and that before `else`; no script begins with a block. Comparisons
+don't chain (`1 < 2 < 3` is an error).
 Source: the grammar of Apache Commons JEXL 3, compared by running it.
 """
 
@@ -77,6 +78,8 @@ class _Parser:
     def parse(self) -> Node:
         if self.token.kind == "end":
             raise ExpressionError("the expression is empty")
+        if self.token.kind == "op" and self.token.text == "{":  # a set, perhaps
+            raise self.unexpected()
         statements = self.statements()
         if self.token.kind != "end":
             raise self.unexpected()
@@ -127,8 +130,8 @@ class _Parser:
     def simple(self) -> Node:
         """An expression that is a statement."""
         found = self.expression()
-        is_last = self.token.kind == "end" or (self.token.kind == "op" and self.token.text == "}")
-        if not is_last and self.accept(";") is None:
+        is_last = (self.token.kind, self.token.text) in {("end", ""), ("op", "}"), ("name", "else")}
+        if self.accept(";") is None and not is_last:
             raise self.unexpected()
         return found
 
