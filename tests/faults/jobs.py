@@ -99,7 +99,10 @@ JOBS: Final = {
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
         Job("updatehostdb", "linked", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb")),
         Job(
-            "updatehostdb", "hosted", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb"), _SPILL
+            "updatehostdb-spill",
+            "hosted",
+            ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb"),
+            _SPILL,
         ),
         Job("readhostdb", "hosted", ("readhostdb", "{work}/hostdb", "{work}/dump")),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
