@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from minutch.conf import Configuration as Configuration
     from minutch.crawldb.store import CrawlDb as CrawlDb
     from minutch.errors import MinutchError as MinutchError
+    from minutch.hostdb.store import HostDb as HostDb
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.linkdb.store import LinkDb as LinkDb
@@ -47,6 +48,7 @@ _WHERE = {
     "CrawlDatum": "minutch.records.crawldatum",
     "CrawlDb": "minutch.crawldb.store",
     "FakeClock": "minutch.clock",
+    "HostDb": "minutch.hostdb.store",
     "JobContext": "minutch.job",
     "LinkDb": "minutch.linkdb.store",
     "MinutchError": "minutch.errors",

@@ -114,6 +114,12 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("mergelinkdb", "minutch.linkdb.mergelinkdb", "org.apache.nutch.crawl.LinkDbMerger",
                 "linkdbs", "linkdb", "merge linkdbs into a new one",
                 "minutch mergelinkdb all/linkdb one/linkdb two/linkdb"),
+        Command("updatehostdb", "minutch.hostdb.updatehostdb", "org.apache.nutch.hostdb.UpdateHostDb",
+                "crawldb, hostdb, scores of hosts", "hostdb", "count pages by host, and look hosts up in the DNS",
+                "minutch updatehostdb -hostdb crawl/hostdb -crawldb crawl/crawldb"),
+        Command("readhostdb", "minutch.hostdb.readhostdb", "org.apache.nutch.hostdb.ReadHostDb",
+                "hostdb", "stdout or a folder", "dump of a hostdb, or the record of one host",
+                "minutch readhostdb crawl/hostdb -get www.example.org"),
         Command("fsck", "minutch.fsck.fsck", "",
                 "crawl folder", "", "whether databases and segments are whole and agree; -repair mends them",
                 "minutch fsck crawl/"),
@@ -203,7 +209,6 @@ REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 
 _HOSTS = "`minutch readdb CRAWLDB -stats -sort` counts by host"
 _NO_INDEX = "`minutch readseg -dump` writes a segment's text; Nutch's own index reads the same files"
-_NO_HOSTDB = "generate.max.count limits pages by host"
 
 MISSING = {
     "domainstats": ("util.DomainStatistics", _HOSTS),
@@ -213,8 +218,6 @@ MISSING = {
         "segment.SegmentMerger",
         "updatedb and invertlinks take many at once: -dir SEGMENTS",
     ),
-    "updatehostdb": ("hostdb.UpdateHostDb", _NO_HOSTDB),
-    "readhostdb": ("hostdb.ReadHostDb", _NO_HOSTDB),
     "sitemap": ("util.SitemapProcessor", "list the sitemap's URLs in a seed file and inject them"),
     "index": ("indexer.IndexingJob", _NO_INDEX),
     "clean": ("indexer.CleaningJob", _NO_INDEX),

@@ -60,7 +60,7 @@ class Screen:
     def row(self, step: str, seconds: float, reports: Mapping[str, Counters], more: str = "") -> None:
         """A step has ended."""
         result = counters_of(reports) if self.context.verbose else result_of(step, reports)
-        text = f"  {step:<11} {seconds:>6.1f} s  {', '.join(filter(None, (result, more)))}".rstrip()
+        text = f"  {step:<12}{seconds:>6.1f} s  {', '.join(filter(None, (result, more)))}".rstrip()
         for line in textwrap.wrap(text, WIDTH, subsequent_indent=" " * 23, break_on_hyphens=False):
             self._say(line)
 

@@ -48,6 +48,14 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "db_gone": "{} gone",
         "redirects": "{} redirects",
     },
+    "updatehostdb": {
+        "total_hosts_total": "{} hosts",
+        "new_known_host_total": "{} found",
+        "rediscovered_host_total": "{} found again",
+        "new_unknown_host_total": "{} without an address",
+        "existing_unknown_host_total": "{} still without an address",
+        "purged_unknown_host_total": "{} dropped",
+    },
     "invertlinks": {
         "inlinks written": "{} links",
         "pages with inlinks": "to {} pages",

@@ -16,14 +16,13 @@ Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule, DefaultFetc
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError
+from minutch.conf.classes import class_named
 from minutch.formats.javahash import float32
 from minutch.records.crawldatum import SECONDS_PER_DAY, STATUS_DB_UNFETCHED, CrawlDatum, java_round
 from minutch.tables import rows
@@ -269,13 +268,4 @@ def fetch_schedule(conf: Configuration) -> AbstractFetchSchedule:
     Raises ConfigError for a class that can't be found or is no schedule.
     """
     name = conf.get_trimmed(PROPERTY) or DEFAULT_CLASS
-    path = _BUILT_IN.get(name, name)
-    module, _, class_name = path.partition(":") if ":" in path else path.rpartition(".")
-    try:
-        found = getattr(import_module(module), class_name)
-    except (ImportError, AttributeError, ValueError) as exc:
-        known = ", ".join(_BUILT_IN)
-        raise ConfigError(f"{PROPERTY}: no class {name!r} ({exc}); known are {known} and Python classes") from exc
-    if not (isinstance(found, type) and issubclass(found, AbstractFetchSchedule)):
-        raise ConfigError(f"{PROPERTY}: {name} is no minutch.crawldb.schedule.AbstractFetchSchedule")
-    return found(conf)
+    return class_named(name, _BUILT_IN, AbstractFetchSchedule, of=PROPERTY)(conf)

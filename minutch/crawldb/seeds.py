@@ -34,7 +34,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.errors import FormatError, StoreError
 from minutch.formats.compress import codec_for
-from minutch.formats.javahash import float32
+from minutch.formats.javahash import float32, parse_float
 from minutch.formats.writables import FloatWritable, MapWritable, Text
 from minutch.kernels.seeds import find_seeds
 from minutch.plugin.chains import ScoringFilters
@@ -54,9 +54,6 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _STREAMING: Final[dict[str, Callable[[Path], Any]]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
-_FLOAT: Final = re.compile(
-    r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)"
-)
 _INT_RANGE: Final = range(-0x8000_0000, 0x8000_0000)
 
 
@@ -203,7 +200,7 @@ def parse_metadata(extra: str, where: str) -> SeedMetadata:
 def _take(result: SeedMetadata, name: str, value: str) -> None:
     match name:
         case "nutch.score":
-            result.score = _java_float(value)
+            result.score = parse_float(value)
         case "nutch.fetchInterval":
             result.interval = _java_int(value)
         case "nutch.fetchInterval.fixed":
@@ -263,13 +260,3 @@ def _java_int(text: str) -> int:
     if not _INTEGER.fullmatch(text) or int(text) not in _INT_RANGE:
         raise ValueError(text)
     return int(text)
-
-
-def _java_float(text: str) -> float:
-    """Float.parseFloat. Raises ValueError."""
-    text = text.strip(BLANKS)
-    if not _FLOAT.fullmatch(text):
-        raise ValueError(text)
-    if "x" in text.lower():
-        return float.fromhex(text)
-    return float(text.rstrip("fFdD") if text[-1] in "fFdD" else text)

@@ -7,7 +7,8 @@ An expression is compiled once by `compile_expression` and evaluated for each re
 
 Understood: numbers, strings, dates (`2026-03-20T00:00:00Z`, which become milliseconds), lists, variables (dots and
 all), arithmetic, comparisons (`== != < <= > >=`, `eq ne lt le gt ge`, `=~ !~ =^ !^ =$ !$`), `and or not`, `?:`, `??`,
-`empty`, `size` and the harmless methods of strings. Refused, with the position: assignments, loops, functions, `new`.
+`empty`, `size` and the harmless methods of strings; scripts of `if (...) { return 7; } else ...`. Refused, with the
+position: assignments, loops, functions, `new`.
 Nothing outside the given values can be reached.
 
 As in Nutch (a JEXL engine that is strict and silent; org.apache.nutch.util.JexlUtil), whatever fails while an

@@ -16,15 +16,18 @@ from minutch.expressions.parser import parse
 from minutch.expressions.tokens import replace_dates
 from minutch.expressions.tree import (
     Binary,
+    Block,
     Call,
     Choice,
     Group,
+    If,
     Listing,
     Literal,
     Logical,
     Member,
     Node,
     Reference,
+    Return,
     Unary,
 )
 from minutch.expressions.values import Failure, NullOperand
@@ -36,6 +39,13 @@ _FAILURES = (
     *(Failure, ConfigError, TimeoutError),
     *(TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError),
 )
+
+
+class _Returned(Exception):
+    """A `return`, with its value."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
 
 
 class Expression:
@@ -52,6 +62,8 @@ class Expression:
         """The value of the expression; None where it has none, or can't be computed."""
         try:
             return self._run(variables)
+        except _Returned as found:
+            return found.value
         except _FAILURES:
             return None
 
@@ -212,6 +224,33 @@ def _choice(node: Choice) -> Evaluate:
     return choice
 
 
+def _if(node: If) -> Evaluate:
+    condition, yes = _compile(node.condition), _compile(node.yes)
+    no = _compile(node.no) if node.no is not None else lambda variables: None
+    return lambda variables: (yes if values.truth(condition(variables)) else no)(variables)
+
+
+def _return(node: Return) -> Evaluate:
+    value = _compile(node.value)
+
+    def leave(variables: Variables) -> object:
+        raise _Returned(value(variables))
+
+    return leave
+
+
+def _block(node: Block) -> Evaluate:
+    statements = [_compile(statement) for statement in node.statements]
+
+    def block(variables: Variables) -> object:
+        value: object = None
+        for statement in statements:
+            value = statement(variables)
+        return value
+
+    return block
+
+
 _COMPILERS: Final[Mapping[type, Callable[[Any], Evaluate]]] = {
     Literal: _literal,
     Reference: _reference,
@@ -223,4 +262,7 @@ _COMPILERS: Final[Mapping[type, Callable[[Any], Evaluate]]] = {
     Binary: _binary,
     Logical: _logical,
     Choice: _choice,
+    If: _if,
+    Return: _return,
+    Block: _block,
 }

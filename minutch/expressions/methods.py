@@ -1,4 +1,4 @@
-"""The methods of strings and numbers that expressions may call, by Java's names; each a pure function.
+"""What expressions may call of strings, numbers and the configuration, by Java's names; each a pure function.
 
 A position outside the string, or an argument of the wrong kind, raises `Failure`, as Java's methods throw.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from minutch.conf import Configuration
 from minutch.expressions.values import MAX_STRING, Failure, full_match, regex, text_of
 from minutch.formats.javahash import string_hash
 
@@ -113,10 +114,19 @@ _MAPPING: Final[Mapping[str, Method]] = {
     "containsKey": lambda items, key: key in items,
     "get": lambda items, key: items.get(key),
 }
+_CONFIGURATION: Final[Mapping[str, Method]] = {
+    "get": lambda conf, name, default=None: conf.get(name, default),
+    "getInt": lambda conf, name, default: conf.get_int(name, default),
+    "getLong": lambda conf, name, default: conf.get_long(name, default),
+    "getFloat": lambda conf, name, default: conf.get_float(name, default),
+    "getDouble": lambda conf, name, default: conf.get_double(name, default),
+    "getBoolean": lambda conf, name, default: conf.get_boolean(name, default),
+}
 _BY_TYPE: Final[tuple[tuple[tuple[type, ...], Mapping[str, Method]], ...]] = (
     ((str,), _STRING),
     ((bool,), _BOOLEAN),
     ((int, float), _NUMBER),
+    ((Configuration,), _CONFIGURATION),
     ((Mapping,), _MAPPING),
     ((Sequence,), _SEQUENCE),
 )

@@ -1,12 +1,16 @@
 """Tokens -> tree, by operator precedence; everything outside the subset is refused with its position.
 
+    script     = statement*
+    statement  = "{" script "}" | "if" "(" expression ")" statement [ "else" statement ] | [ "return" ] expression ";"
     expression = or-term [ "?" expression ":" expression | ("?:" | "??") expression ]
     binary operators, loosest first: || && | ^ & (== !=) (< > <= >= =~ ...) (<< >>) (+ -) (* / %)
     unary      = ("-" | "+" | "!" | "~" | "size" | "empty") unary | postfix
     postfix    = primary { "." name [ "(" arguments ")" ] | "?." ... | "[" expression "]" }
     primary    = number | string | true | false | null | name | "(" expression ")" | "[" items "]"
 
-Comparisons don't chain (`1 < 2 < 3` is an error). Source: the grammar of Apache Commons JEXL 3, compared by running it.
+The last `;` of a script or block may be missing, and that before `else`; no script begins with a block. Comparisons
+don't chain (`1 < 2 < 3` is an error).
+Source: the grammar of Apache Commons JEXL 3, compared by running it.
 """
 
 from __future__ import annotations
@@ -18,15 +22,18 @@ from minutch.expressions.methods import METHODS
 from minutch.expressions.tokens import KEYWORDS, Token, fail, tokenize
 from minutch.expressions.tree import (
     Binary,
+    Block,
     Call,
     Choice,
     Group,
+    If,
     Listing,
     Literal,
     Logical,
     Member,
     Node,
     Reference,
+    Return,
     Unary,
 )
 
@@ -71,14 +78,62 @@ class _Parser:
     def parse(self) -> Node:
         if self.token.kind == "end":
             raise ExpressionError("the expression is empty")
-        if self.token.text == "return":
-            self.next += 1
-        tree = self.expression()
-        while self.accept(";"):
-            pass
+        if self.token.kind == "op" and self.token.text == "{":  # a set, perhaps
+            raise self.unexpected()
+        statements = self.statements()
         if self.token.kind != "end":
             raise self.unexpected()
-        return tree
+        first = statements[0] if statements else Literal(None)
+        if len(statements) == 1 and isinstance(first, Return):
+            return first.value
+        return first if len(statements) == 1 else Block(statements)
+
+    def statements(self) -> tuple[Node, ...]:
+        """All statements up to the end of the script or block."""
+        found: list[Node] = []
+        for _ in range(MAX_TERMS):
+            while self.accept(";"):
+                pass
+            if self.token.kind == "end" or (self.token.kind == "op" and self.token.text == "}"):
+                return tuple(found)
+            found.append(self.statement())
+        raise fail(self.text, self.token.position, f"more than {MAX_TERMS} statements")
+
+    def statement(self) -> Node:
+        self.deeper()
+        word = self.token.text if self.token.kind == "name" else ""
+        if self.accept("{"):
+            found: Node = Block(self.statements())
+            self.expect("}")
+        elif word == "if":
+            self.next += 1
+            found = self.choice()
+        elif word == "return":
+            self.next += 1
+            found = Return(self.simple())
+        else:
+            found = self.simple()
+        self.depth -= 1
+        return found
+
+    def choice(self) -> Node:
+        """What follows an `if`."""
+        self.expect("(")
+        condition = self.expression()
+        self.expect(")")
+        yes, no = self.statement(), None
+        if self.token.kind == "name" and self.token.text == "else":
+            self.next += 1
+            no = self.statement()
+        return If(condition, yes, no)
+
+    def simple(self) -> Node:
+        """An expression that is a statement."""
+        found = self.expression()
+        is_last = (self.token.kind, self.token.text) in {("end", ""), ("op", "}"), ("name", "else")}
+        if self.accept(";") is None and not is_last:
+            raise self.unexpected()
+        return found
 
     def accept(self, *operators: str) -> str | None:
         token = self.token

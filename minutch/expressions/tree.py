@@ -90,4 +90,27 @@ class Choice:
     on_null: bool = False
 
 
-Node = Literal | Reference | Member | Call | Group | Listing | Unary | Binary | Logical | Choice
+@dataclass(frozen=True, slots=True)
+class If:
+    """`if (condition) yes else no`, statements; null where there is no `no`."""
+
+    condition: Node
+    yes: Node
+    no: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """`return value`: ends the script."""
+
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`{ statement; ... }`, or a script of several: the value of the last one."""
+
+    statements: tuple[Node, ...]
+
+
+Node = Literal | Reference | Member | Call | Group | Listing | Unary | Binary | Logical | Choice | If | Return | Block

@@ -18,19 +18,22 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from minutch.arguments import Flag, fail, parse
+from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
 from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.fetchlist import due, select
+from minutch.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
 from minutch.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
 from minutch.formats.javahash import date_to_string
+from minutch.hostdb.store import HostDb
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import ScoringFilters, URLFilters
+from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables.crawldata import scan
-from minutch.tables.frame import CRAWLDB_SCHEMA, empty
+from minutch.tables.frame import CRAWLDB_SCHEMA, decode_keys, empty
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
 
@@ -41,7 +44,7 @@ log = logging.getLogger(__name__)
 
 USAGE: Final = """Generator <crawldb> <segments_dir> [-hostdb <hostdb>] [-force] [-topN N] [-numFetchers numFetchers] \
 [-expr <expr>] [-adddays <numDays>] [-noFilter] [-noNorm] [-maxNumSegments <num>]
-\t-hostdb <hostdb>\trefused: this version does not read HostDbs
+\t-hostdb <hostdb>\tthe HostDb whose facts generate.max.count.expr and generate.fetch.delay.expr use
 \t-force\tgo past another's lock on the CrawlDb
 \t-topN N\tat most N pages in each segment, those with the highest scores
 \t-numFetchers numFetchers\tparts of a fetch list; always one in local mode
@@ -64,6 +67,7 @@ FLAGS: Final = (
 )
 
 CURRENT_TIME_PROPERTY: Final = "generate.curTime"
+HOSTDB_PROPERTY: Final = "generate.hostdb"
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
 _MS_PER_DAY: Final = 86_400_000
 
@@ -71,8 +75,6 @@ _MS_PER_DAY: Final = 86_400_000
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, 1 where nothing is due (no segment is made), 255 for an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
-    if given["-hostdb"] is not None:
-        fail("-hostdb: this version does not read HostDbs", USAGE)
     result = generate(
         Path(given.positional[0]),
         Path(given.positional[1]),
@@ -85,6 +87,7 @@ def run(args: list[str], context: JobContext) -> int:
         max_segments=given.get("-maxNumSegments", 1),
         expression=given["-expr"],
         fetchers=given["-numFetchers"],
+        hostdb=given["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY) or None,
     )
     context.report("Generator", result.counters)
     return 0 if result.segments else 1
@@ -111,11 +114,13 @@ def generate(
     max_segments: int = 1,
     expression: str | None = None,
     fetchers: int | None = None,
+    hostdb: str | Path | None = None,
 ) -> Generated:
     """Make up to `max_segments` segments in the directory `segments` from the entries of `crawldb` that are due.
 
     The properties `generate.curTime` (what is due) and `_ngt_` (the mark) stand in for the clock. With
-    `generate.update.crawldb` the selected entries are marked in the CrawlDb. Raises StoreError (no CrawlDb),
+    `generate.update.crawldb` the selected entries are marked in the CrawlDb. With a `hostdb`, generate.max.count.expr
+    and generate.fetch.delay.expr hold for the hosts that it knows. Raises StoreError (no CrawlDb),
     LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
@@ -123,12 +128,17 @@ def generate(
     time = conf.get_long(GENERATE_TIME_KEY, now)
     conditions = due.Conditions.from_conf(conf, now + add_days * _MS_PER_DAY, _compiled(expression))
     db = CrawlDb(crawldb)
-    _log_start(filtering, normalize, top_n, expression)
+    known = None if hostdb is None else HostDb(Path(hostdb))
+    if known is not None:
+        known.require_parts()
+    expressions = Expressions() if known is None else Expressions.from_conf(conf)
+    _log_start(filtering, normalize, top_n, expression, hostdb)
     result = Generated()
     with db.lock(force):
         found = _find_due(db, conf, conditions, context, filtering)
         for table in found:
             result.counters.merge(table.counters)
+        hosts = None if known is None else _host_limits(known, expressions, found, conf)
         selection = select.Selection(
             conf,
             top_n=top_n,
@@ -136,6 +146,7 @@ def generate(
             normalize=normalize,
             reducers=number_of_parts(conf),
             resolve=address_of,
+            hosts=hosts,
         )
         nothing = empty(CRAWLDB_SCHEMA).with_columns(sort=pl.lit(None, pl.Float32))
         chosen = selection.choose([table.entries for table in found] or [nothing], result.counters)
@@ -147,7 +158,9 @@ def generate(
         for number in range(1, max_segments + 1):
             entries = chosen.filter(pl.col("segment") == number)
             if len(entries):
-                result.segments.append(writer.write(stamp(entries, time), context.clock))
+                entries = stamp(entries, time)
+                entries = entries if hosts is None else hosts.with_delays(entries)
+                result.segments.append(writer.write(entries, context.clock))
                 log.info("Generator: segment: %s", result.segments[-1])
         if conf.get_boolean(UPDATE_PROPERTY, False):
             _mark(db, conf, chosen["key"], time, context)
@@ -162,7 +175,7 @@ def _compiled(expression: str | None) -> Expression | None:
     return compile_expression(expression)
 
 
-def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | None) -> None:
+def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | None, hostdb: str | Path | None) -> None:
     log.info("Generator: starting")
     log.info("Generator: selecting the best pages that are due")
     log.info("Generator: filtering: %s", str(filtering).lower())
@@ -171,6 +184,8 @@ def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | N
         log.info("Generator: topN: %d", top_n)
     if expression is not None:
         log.info("Generator: expr: %s", expression)
+    if hostdb is not None:
+        log.info("Generator: hostdb: %s", hostdb)
 
 
 def _find_due(
@@ -189,6 +204,15 @@ def _find_due(
             return [find(frame) for frame in scan(part)]
 
         return list(chain.from_iterable(for_each(find_in, db.require_parts())))
+
+
+def _host_limits(db: HostDb, expressions: Expressions, found: list[due.Due], conf: Configuration) -> HostLimits:
+    """What the HostDb says of the hosts that have pages due. Raises StoreError if there is no HostDb, FormatError."""
+    parts = range(len(db.require_parts()))
+    names = [due_hosts(decode_keys(table.entries["key"])).drop_nulls().unique() for table in found]
+    wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
+    frames = chain([empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts))
+    return HostLimits.of(frames, expressions, wanted, conf)
 
 
 def _log_why(counters: Counters, found: list[due.Due]) -> None:

@@ -23,6 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.conf import Configuration
+from minutch.fetchlist.hostlimits import HostLimits
 from minutch.fetchlist.partition import Resolve, UrlPartitioner
 from minutch.job import Counters
 from minutch.kernels import hash as hash_kernels
@@ -106,10 +107,21 @@ def _ranks(table: pl.DataFrame) -> Ranks:
 
 
 class Selection:
-    """What limits the selection: `top_n` per segment, `segments`, generate.max.count, generate.count.mode."""
+    """What limits the selection: `top_n` per segment, `segments`, generate.max.count, generate.count.mode.
+
+    `hosts` has limits of hosts that stand in the place of generate.max.count.
+    """
 
     def __init__(
-        self, conf: Configuration, *, top_n: int, segments: int, normalize: bool, reducers: int, resolve: Resolve
+        self,
+        conf: Configuration,
+        *,
+        top_n: int,
+        segments: int,
+        normalize: bool,
+        reducers: int,
+        resolve: Resolve,
+        hosts: HostLimits | None = None,
     ) -> None:
         self._conf = conf
         self._reducers = reducers
@@ -119,6 +131,7 @@ class Selection:
         self._by_domain = conf.get("generate.count.mode") == "domain"
         self._normalizers = URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None
         self._resolve = resolve
+        self._hosts = hosts if hosts is not None and hosts.limits_counts else None
 
     def choose(self, found: Sequence[pl.DataFrame], counters: Counters) -> pl.DataFrame:
         """The entries that get a place, with their `segment` (from 1); `counters` has the number of all others.
@@ -159,7 +172,9 @@ class Selection:
         for reducer, quota in enumerate(quotas):
             mine = np.flatnonzero(reducer_of == reducer)
             if len(mine) and not quota.is_full:
-                segments[rows[mine]] = quota.deal(self._owners(urls.gather(mine)))
+                own = urls.gather(mine)
+                limits = None if self._hosts is None else self._hosts.max_counts(own, self._max_count)
+                segments[rows[mine]] = quota.deal(self._owners(own), limits)
 
     @cached_property
     def _partitioner(self) -> UrlPartitioner:
@@ -167,7 +182,7 @@ class Selection:
 
     def _reducers_of(self, urls: pl.Series, total: int) -> Ints:
         """The reducer of each of `urls`, of `total` in all: the same for all where places are not limited."""
-        if self._reducers == 1 or (self._max_count <= 0 and not 0 <= self._limit < total):
+        if self._reducers == 1 or (self._max_count <= 0 and self._hosts is None and not 0 <= self._limit < total):
             return np.zeros(len(urls), dtype=np.int64)
         reducers: Ints = self._partitioner.parts_of(urls, self._reducers).to_numpy()
         return reducers
@@ -202,11 +217,16 @@ class Quota:
         """Whether no further entry can get a place."""
         return self._count == self._limit and self._segment >= self._segments
 
-    def deal(self, owners: pl.Series) -> Ints:
-        """The segment (from 1; 0 = none) of each of the next entries, given by host or domain (null: malformed URL)."""
-        if self._max_count <= 0 and self._limit != 0:
-            return self._deal_in_order(owners)
-        return self._deal_by_owner(owners)
+    def deal(self, owners: pl.Series, limits: Ints | None = None) -> Ints:
+        """The segment (from 1; 0 = none) of each of the next entries, given by host or domain (null: malformed URL).
+
+        `limits` has each entry's own `max_count`.
+        """
+        if limits is None:
+            if self._max_count <= 0 and self._limit != 0:
+                return self._deal_in_order(owners)
+            limits = np.full(len(owners), self._max_count)
+        return self._deal_by_owner(owners, limits.tolist())
 
     def _deal_in_order(self, owners: pl.Series) -> Ints:
         """Without a limit per host: fill one segment after the other."""
@@ -225,9 +245,9 @@ class Quota:
             self._segment, self._count = last // limit + 1, last % limit + 1
         return segments
 
-    def _deal_by_owner(self, owners: pl.Series) -> Ints:
+    def _deal_by_owner(self, owners: pl.Series, limits: Sequence[int]) -> Ints:
         segments = np.zeros(len(owners), dtype=np.int64)
-        for row, owner in enumerate(owners):
+        for row, (owner, limit) in enumerate(zip(owners, limits, strict=True)):
             if self._count == self._limit:
                 if self._segment >= self._segments:
                     break
@@ -236,23 +256,23 @@ class Quota:
             if owner is None:
                 self.counters.add(MALFORMED)
                 continue
-            segment = self._segment if self._max_count <= 0 else self._segment_of(owner)
+            segment = self._segment if limit <= 0 else self._segment_of(owner, limit)
             if segment:
                 self._filled[segment] += 1
                 self._count += 1
                 segments[row] = segment
         return segments
 
-    def _segment_of(self, owner: str) -> int:
-        """The segment with a place for another page of `owner`; 0 if it has as many as it may have."""
+    def _segment_of(self, owner: str, limit: int) -> int:
+        """The segment with a place for another page of `owner`, which may have `limit` in each; 0 if there is none."""
         state = self._hosts.setdefault(owner, [1, 0])  # its present segment, its pages there
         state[1] += 1
         while self._filled[state[0]] >= self._limit and state[0] < self._segments:
             state[0] += 1
             state[1] = 0
-        if state[1] > self._max_count:
+        if state[1] > limit:
             if state[0] >= self._segments:
-                if state[1] == self._max_count + 1:
+                if state[1] == limit + 1:
                     self.counters.add(HOSTS_OVER_LIMIT)
                 self.counters.add(OVER_LIMIT)
                 return 0

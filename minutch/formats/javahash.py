@@ -10,6 +10,7 @@ equal, which came with JDK 19.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from array import array
 from collections.abc import Iterable, Sequence
@@ -154,6 +155,22 @@ def _float_text(packed: bytes) -> str:
     bits = int.from_bytes(_FLOAT.pack(abs(value)), "big") if not math.isnan(value) else 0
     exponent, fraction = bits >> 23, (bits & 0x7F_FFFF) << 29
     return _to_string(value, exponent, fraction, 127, 24)
+
+
+_FLOAT_TEXT = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)", re.ASCII
+)
+_BLANKS = "".join(map(chr, range(0x21)))
+
+
+def parse_float(text: str) -> float:
+    """Float.parseFloat, before it is rounded to 32 bits. Raises ValueError."""
+    text = text.strip(_BLANKS)
+    if not _FLOAT_TEXT.fullmatch(text):
+        raise ValueError(text)
+    if "x" in text.lower():
+        return float.fromhex(text)
+    return float(text.rstrip("fFdD") if text[-1] in "fFdD" else text)
 
 
 def double_to_string(value: float) -> str:

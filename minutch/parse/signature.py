@@ -18,10 +18,9 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from hashlib import md5
-from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from minutch.errors import ConfigError
+from minutch.conf.classes import class_named
 from minutch.formats.javahash import float32, hash_map_order, string_hash
 from minutch.formats.javaio import encode_modified_utf8, encode_text
 
@@ -93,18 +92,10 @@ CLASSES: dict[str, type[Signature]] = {
 def from_conf(conf: Configuration) -> Signature:
     """The signature that the configuration names; ConfigError if there is no such class."""
     name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
-    cls = CLASSES.get(name) or _python_class(name)
-    return cls(conf)  # type: ignore[call-arg]  # the protocol describes instances; the constructor is a convention
-
-
-def _python_class(name: str) -> type[Signature]:
-    module, _, attribute = name.replace(":", ".").rpartition(".")
-    try:
-        cls: type[Signature] = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        known = ", ".join(CLASSES)
-        raise ConfigError(f"{CLASS_PROPERTY}: no class {name!r} ({error}); expected one of {known}") from error
-    return cls
+    places = {java: f"{cls.__module__}:{cls.__name__}" for java, cls in CLASSES.items()}
+    cls: type[Any] = class_named(name, places, object, of=CLASS_PROPERTY)  # a protocol has no subclasses
+    found: Signature = cls(conf)
+    return found
 
 
 def _text_digest(text: str) -> bytes:

@@ -4,7 +4,7 @@
     org.apache.nutch.net.URLFilter               URLFilter           inject, generate, parse, updatedb, invertlinks
     org.apache.nutch.net.URLNormalizer           URLNormalizer       the same, per scope
     org.apache.nutch.net.URLExemptionFilter      URLExemptionFilter  parse, fetch (db.ignore.external.links)
-    org.apache.nutch.protocol.Protocol           Protocol            fetch
+    org.apache.nutch.protocol.Protocol           Protocol            fetch, updatehostdb
     org.apache.nutch.parse.Parser                Parser              parse
     org.apache.nutch.parse.HtmlParseFilter       HtmlParseFilter     the HTML parsers
     org.apache.nutch.scoring.ScoringFilter       ScoringFilter       inject to index
@@ -208,6 +208,17 @@ class Protocol(ExtensionBase):
 
     def look_ahead(self, url: str) -> None:
         """Prepare for this URL's host, from which pages will be fetched soon, without waiting. May do nothing."""
+
+    async def addresses_of(self, host: str) -> list[str]:
+        """The addresses of a host (in ASCII), as requests find them; none where there is none."""
+        import asyncio
+        import socket
+
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            return []
+        return [str(address[0]) for *_, address in found]
 
     async def close(self) -> None:
         """Give back connections."""

@@ -152,6 +152,16 @@ class HttpBase(Protocol):
         if host and host.isascii() and not self.settings.proxy.proxy_for(host):
             self.names.look_ahead(host)
 
+    async def addresses_of(self, host: str) -> list[str]:
+        """The addresses of a host, by the resolver that requests use."""
+        if self.names is None:
+            return await super().addresses_of(host)
+        try:
+            known = self.names.known(host)
+            return await self.names.find(host) if known is None else known or [host]
+        except UnknownHost:
+            return []
+
     async def close(self) -> None:
         """Close all connections and save what the robots cache has learnt."""
         self.robots.close()

@@ -122,6 +122,14 @@ JOBS = (
         lambda work: [*_database(work), work.segment / "crawl_fetch", work.segment / "crawl_parse"],
         _changed,
     ),
+    Job(
+        "updatehostdb",
+        "updatehostdb",
+        lambda work: ["-hostdb", work.run / "hostdb", "-crawldb", work.crawldb],
+        _entries,
+        _database,
+        lambda work: [work.run / "hostdb" / "current"],
+    ),
     Job("dedup", "dedup", lambda work: [work.linked_crawldb()], _entries, _database, _changed),
     Job(
         "inject, filters",

@@ -30,7 +30,7 @@ def test_options_are_those_of_the_usage() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (["minutch", "rea"], ["readdb", "readlinkdb", "readseg"]),
+        (["minutch", "rea"], ["readdb", "readhostdb", "readlinkdb", "readseg"]),
         (["minutch", "updatedb", "crawl", "-no"], ["-normalize", "-noAdditions"]),
         (["minutch", "crawl", "--dedup"], ["--dedup-group"]),
         (["minutch", "inject", "/etc/host"], None),

@@ -6,7 +6,7 @@ import io
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -108,6 +108,24 @@ def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
     ]
     assert {conf.get("mapreduce.job.reduces") for conf in jobs.confs} == {"2"}
     assert [conf.get("fetcher.timelimit.mins") for conf in jobs.confs] == ["-1", "-1", "180", *["-1"] * 4]
+
+
+def test_a_hostdb_is_kept_and_used(jobs: Jobs) -> None:
+    run = crawl(jobs, rounds=2)
+    run.options = replace(run.options, hostdb_update=True, hostdb_generate=True)
+    make = jobs.run("updatehostdb")
+
+    def update(args: list[str], context: JobContext) -> int:
+        (jobs.root / "crawl/hostdb").mkdir(exist_ok=True)
+        return make(args, context)
+
+    sys.modules["minutch.hostdb.updatehostdb"].run = update  # type: ignore[attr-defined]
+    assert run.run() == 0
+    with_hosts = [*ROUND[:4], "updatehostdb", *ROUND[4:]]
+    assert jobs.names == ["inject", *with_hosts, *with_hosts]
+    assert ("updatehostdb", ["-crawldb", "crawl/crawldb", "-hostdb", "crawl/hostdb"]) in jobs.calls
+    first, second = (args for name, args in jobs.calls if name == "generate")
+    assert second == [*first, "-hostdb", "crawl/hostdb"]
 
 
 def test_a_table_per_round(jobs: Jobs) -> None:

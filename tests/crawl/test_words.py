@@ -18,6 +18,7 @@ from minutch.crawl.words import counters_of, number, result_of, size
         ("updatedb", {"db_fetched": 1, "db_redir_temp": 1, "db_redir_perm": 1}, "3 URLs known, 1 fetched, 2 redirects"),
         ("dedup", {"other entries": 7}, "no duplicates"),
         ("dedup", {"documents marked as duplicates": 1}, "1 duplicate"),
+        ("updatehostdb", {"total_hosts_total": 1, "new_unknown_host_total": 2}, "1 host, 2 without an address"),
         ("sitemap", {}, "nothing"),
     ],
 )

@@ -23,6 +23,7 @@ from tests.faults.jobs import JOBS, Stage
 
 _LOADED = ("polars", "minutch.kernels.library", "minutch.fetch.fetch", "minutch.parse.parse", "minutch.crawldb.inject")
 _LOADED += ("minutch.crawldb.updatedb", "minutch.crawldb.dedup", "minutch.crawldb.mergedb", "minutch.crawldb.readdb")
+_LOADED += ("minutch.hostdb.updatehostdb", "minutch.hostdb.readhostdb")
 _LOADED += ("minutch.crawldb.dump", "minutch.fetchlist.generate", "minutch.linkdb.invertlinks", "minutch.crawl.crawl")
 
 

@@ -19,6 +19,7 @@ from typing import Final
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.segment.store import FETCHED, LAYOUTS, PARSED, Segment, segments_in
 from minutch.tables.database import Database
+from minutch.tables.spans import data_file
 from tests.faults.disk import copy
 from tests.faults.watch import NOW, Ran, run
 
@@ -125,6 +126,14 @@ JOBS: Final = {
         ),
         Job("nodedumper", "graphed", ("nodedumper", "-webgraphdb", "{work}/webgraphdb", "-output", "{work}/dump")),
         Job("linkdumper", "graphed", ("scoring.webgraph.LinkDumper", "-webgraphdb", "{work}/webgraphdb")),
+        Job("updatehostdb", "linked", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb")),
+        Job(
+            "updatehostdb-spill",
+            "hosted",
+            ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb"),
+            _SPILL,
+        ),
+        Job("readhostdb", "hosted", ("readhostdb", "{work}/hostdb", "{work}/dump")),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
     )
 }
@@ -165,6 +174,7 @@ class Stage:
             ("updated", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
             ("linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments")),
             ("graphed", _WEBGRAPH),
+            ("hosted", ("updatehostdb", "-hostdb", "{work}/hostdb", "-crawldb", "{work}/crawldb")),
         )
         for name, words in steps:
             if words:
@@ -202,7 +212,7 @@ def view(work: Path) -> View:
             database = Database(path)
             if database.exists():
                 for part in database.parts():
-                    found[str((path / "current" / part.name).relative_to(work))] = _records(part / "data")
+                    found[str((path / "current" / part.name).relative_to(work))] = _records(data_file(part))
             elif path.name == "dump":
                 found |= {str(file.relative_to(work)): file.read_bytes() for file in path.iterdir()}
             elif path.name == GRAPH:

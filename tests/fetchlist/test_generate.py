@@ -204,7 +204,7 @@ def test_errors_leave_no_segment(tmp_path: Path) -> None:
         run(tmp_path, "-expr", "score >")
     with pytest.raises(UsageError, match="topN"):
         run(tmp_path, "-topN", "many")
-    with pytest.raises(UsageError, match="does not read HostDbs"):
+    with pytest.raises(StoreError, match="hosts/current"):
         run(tmp_path, "-hostdb", "hosts")
     with pytest.raises(UsageError, match="Usage: Generator"):
         generate.run([], context())

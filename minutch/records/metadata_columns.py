@@ -1,0 +1,161 @@
+"""Metadata as a table: the entries of a column of serialized MapWritables, and such a column made of entries.
+
+    row      UInt32   the number of the map in its column
+    name     Binary   the key, a Text's bytes
+    kind     UInt8    the class of the value: TEXT, INT, LONG, FLOAT …, by Hadoop's ids; OTHER
+    value    Binary   the bytes of a Text without its length, or the number as stored; of OTHER what toString gives
+
+Source: org.apache.hadoop.io.AbstractMapWritable, MapWritable; java.util.HashMap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from minutch.errors import FormatError
+from minutch.formats.javahash import text_hash
+from minutch.formats.javaio import DataInput, encode_vlong
+from minutch.formats.writables import PREDEFINED_CLASSES, Text, Writable
+from minutch.kernels import maps
+from minutch.kernels.arrow import from_series
+from minutch.records.batch import Lengths, Offsets, string_column
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.rawmap import RawMap
+
+TEXT, FLOAT, INT, LONG, STATUS, OTHER = maps.TEXT, maps.FLOAT, maps.INT, maps.LONG, maps.STATUS, maps.ODD
+SCHEMA: Final = pl.Schema({"row": pl.UInt32(), "name": pl.Binary(), "kind": pl.UInt8(), "value": pl.Binary()})
+
+_STATUS: Final = np.frombuffer(ProtocolStatus.class_name.encode(), np.uint8)
+_TYPICAL_ENTRIES: Final = 3
+_KINDS: Final = {name: number & 0xFF for number, name in PREDEFINED_CLASSES.items()}
+_PLAIN: Final = frozenset((TEXT, FLOAT, INT, LONG))
+_CAPACITY: Final = 16  # of a new java.util.HashMap
+
+
+def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> pl.DataFrame:
+    """The entries of a column of maps (null: none) whose keys are Texts, among `names` if there are any.
+
+    In the order of the rows, and of each map as stored. Raises FormatError for a damaged map; `keys` are those of the
+    records that the maps are of.
+    """
+    strings = from_series(metadata)
+    encoded = [name.encode() for name in names]
+    wanted = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
+    ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
+    room = _TYPICAL_ENTRIES * (len(metadata) - metadata.null_count()) + 16
+    while True:
+        row, name, kind, key_at, value_at = (np.empty(room, np.int64) for _ in range(5))
+        key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
+        places = (row, name, kind, key_at, key_len, value_at, value_len)
+        count = maps.find_entries(strings.views, strings.addresses, _STATUS, wanted, ends, *places)
+        if count >= 0:
+            break
+        room *= 4
+    found = pl.DataFrame(
+        [
+            pl.Series("row", row[:count].astype(np.uint32)),
+            _gathered("name", key_at[:count], key_len[:count]),
+            pl.Series("kind", kind[:count].astype(np.uint8)),
+            _gathered("value", value_at[:count], value_len[:count]),
+        ]
+    )
+    odd = found.filter(pl.col("kind") == OTHER)["row"]
+    if not len(odd):
+        return found
+    slowly = [(number, *entry) for number in odd for entry in _slowly(metadata[number], keys[number], encoded)]
+    rest = pl.DataFrame(slowly, schema=SCHEMA, orient="row")
+    return pl.concat([found.filter(pl.col("kind") != OTHER), rest]).sort("row", maintain_order=True)
+
+
+def _gathered(name: str, at: Offsets, length: Lengths) -> pl.Series:
+    out, out_at = np.empty(int(length.sum(dtype=np.int64)) + 1, np.uint8), np.empty(len(at), np.int64)
+    maps.gather(np.ascontiguousarray(at), np.ascontiguousarray(length), out, out_at)
+    return string_column(name, out, out_at, np.ascontiguousarray(length))
+
+
+def _slowly(data: bytes, key: bytes, wanted: Sequence[bytes]) -> list[tuple[bytes, int, bytes]]:
+    """Name, kind and value of the entries of one map."""
+    try:
+        return _entries_of(RawMap(data), wanted)
+    except FormatError as exc:
+        raise exc.at(f"metadata of {key!r}") from exc
+
+
+def _entries_of(entries_of: RawMap, wanted: Sequence[bytes]) -> list[tuple[bytes, int, bytes]]:
+    found = []
+    for raw in entries_of.entries:
+        if raw[0] != TEXT:
+            continue
+        name = Text.from_bytes(raw[1:]).value.encode()
+        value = entries_of.value(raw)
+        if value is None or (wanted and name not in wanted):
+            continue
+        kind = _KINDS.get(value.class_name, OTHER)
+        if kind == TEXT:
+            found.append((name, kind, str(value).encode()))
+        elif kind in _PLAIN:
+            found.append((name, kind, value.to_bytes()))
+        else:
+            found.append((name, STATUS if isinstance(value, ProtocolStatus) else OTHER, _other(value)))
+    return found
+
+
+def _other(value: object) -> bytes:
+    return value.to_bytes() if isinstance(value, ProtocolStatus) else str(value).encode()
+
+
+def stored(name: bytes) -> bytes:
+    """A Text key as it is stored, with the id of its class."""
+    return bytes((TEXT,)) + encode_vlong(len(name)) + name
+
+
+def stored_value(value: Writable) -> bytes:
+    """A value as it is stored, with the id of its class, which is one of Hadoop's. KeyError for any other."""
+    return bytes((_KINDS[value.class_name],)) + value.to_bytes()
+
+
+def maps_of(found: pl.DataFrame, rows: int) -> pl.Series:
+    """A column of `rows` maps, null where there are no entries.
+
+    `found` has `row`, `key` and `value`, both as stored, class id and all, in the order in which the entries are put
+    into each map; keys of one map differ. The bytes are those that Hadoop writes: in the order of a HashMap.
+    """
+    if found.is_empty():
+        return pl.Series("metadata", [None], dtype=pl.Binary).new_from_index(0, rows)
+    owner = found["row"].to_numpy().astype(np.int64)
+    sizes = np.bincount(owner, minlength=rows)
+    names = found["key"].unique()
+    hashes = pl.Series([text_hash(DataInput(key[1:]).read_text_bytes()) & 0xFFFF_FFFF for key in names], dtype=pl.Int64)
+    bucket = hash_buckets(owner, found["key"].replace_strict(names, hashes, return_dtype=pl.Int64).to_numpy())
+    ordered = found.select("row", "key", "value", bucket=pl.Series(bucket)).sort("row", "bucket", maintain_order=True)
+    heads = np.flatnonzero(sizes)
+    head = pl.DataFrame({"row": heads.astype(np.uint32), "bytes": [_head(int(size)) for size in sizes[heads]]})
+    body = ordered.select("row", bytes=pl.concat_list("key", "value")).explode("bytes")
+    pieces = pl.concat([head, body]).sort("row", maintain_order=True)
+    data = np.frombuffer(b"".join(pieces["bytes"]), np.uint8)
+    length = np.bincount(pieces["row"].to_numpy(), pieces["bytes"].bin.size().to_numpy(), rows).astype(np.int32)
+    at = np.cumsum(length, dtype=np.int64) - length
+    return string_column("metadata", data, at, length, least=1)
+
+
+def hash_buckets(owner: npt.NDArray[np.int64], hashes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The bucket of each key in the java.util.HashMap of its owner, which has its owner's keys and no others.
+
+    `hashes` are the keys' hash codes without sign. Maps are iterated bucket by bucket; within one, in the order in
+    which keys came. (That a crowded bucket makes a small table grow early is not followed.)
+    """
+    sizes = np.bincount(owner)
+    capacity = np.full(len(sizes), _CAPACITY, np.int64)
+    while (full := sizes * 4 > capacity * 3).any():
+        capacity[full] *= 2
+    return (hashes ^ hashes >> 16) & (capacity[owner] - 1)
+
+
+def _head(size: int) -> bytes:
+    """What comes before the entries: no classes of its own, how many entries."""
+    return b"\0" + size.to_bytes(4, "big")

@@ -1,0 +1,105 @@
+"""Metadata as a table: the same entries and bytes as map by map, whatever the maps hold; errors for damaged ones."""
+
+from __future__ import annotations
+
+from random import Random
+
+import polars as pl
+import pytest
+
+from minutch.errors import FormatError
+from minutch.formats.writables import BytesWritable, LongWritable, MapWritable, Text, Writable
+from minutch.records.metadata_columns import OTHER, STATUS, TEXT, entries, maps_of, stored, stored_value
+from minutch.records.protocolstatus import ProtocolStatus
+from tests.support.tables import a_metadata
+
+MAPS = [a_metadata(Random(seed)) for seed in range(300)]
+ODD = MapWritable({Text("a"): BytesWritable(b"xy"), Text("b"): Text("c"), LongWritable(1): Text("no text key")})
+
+
+def column(maps: list[MapWritable | None]) -> pl.Series:
+    return pl.Series([found.to_bytes() if found else None for found in maps], dtype=pl.Binary)
+
+
+def keys(metadata: pl.Series) -> pl.Series:
+    return pl.Series([f"k{row}".encode() for row in range(len(metadata))], dtype=pl.Binary)
+
+
+def plainly(maps: list[MapWritable | None]) -> list[tuple[int, bytes, str]]:
+    """Row, name and value of each entry whose key is a text."""
+    return [
+        (row, str(key).encode(), str(value))
+        for row, one in enumerate(maps)
+        for key, value in (one.java_items() if one else ())
+        if isinstance(key, Text)
+    ]
+
+
+def shown(found: pl.DataFrame) -> list[tuple[int, bytes, str]]:
+    from minutch.hostdb.fields import text_of
+
+    return [(row, name, text_of(kind, value)) for row, name, kind, value in found.iter_rows()]
+
+
+def test_all_entries() -> None:
+    maps: list[MapWritable | None] = [*MAPS, None, ODD, *MAPS[:5]]
+    metadata = column(maps)
+    found = entries(metadata, keys(metadata))
+    assert sorted(shown(found)) == sorted(plainly(maps))
+    assert found["row"].is_sorted()
+    assert set(found["kind"]) >= {OTHER, STATUS, TEXT}
+
+
+def test_some_names() -> None:
+    metadata = column([*MAPS, ODD])
+    found = entries(metadata, keys(metadata), ("key3", "a"))
+    assert sorted(shown(found)) == sorted(row for row in plainly([*MAPS, ODD]) if row[1] in (b"key3", b"a"))
+
+
+def test_no_maps_at_all() -> None:
+    nothing = pl.Series([None, None], dtype=pl.Binary)
+    assert entries(nothing, keys(nothing)).is_empty()
+    assert maps_of(entries(nothing, keys(nothing)).select("row", key="name", value="value"), 2).to_list() == [None] * 2
+
+
+def test_maps_are_written_as_hadoop_writes_them() -> None:
+    random = Random(3)
+    maps = []
+    for count in (0, 1, 2, 11, 12, 13, 14, 25, 26, 60, 3, 0):
+        names = random.sample(range(10_000), count)
+        maps.append(MapWritable({Text(f"Content-Type.{name}"): LongWritable(name) for name in names}))
+    rows = [
+        (row, stored(str(key).encode()), stored_value(value))
+        for row, one in enumerate(maps)
+        for key, value in one.items()
+    ]
+    table = pl.DataFrame(rows, schema={"row": pl.UInt32, "key": pl.Binary, "value": pl.Binary}, orient="row")
+    assert maps_of(table, len(maps)).to_list() == [one.to_bytes() if one else None for one in maps]
+
+
+def test_long_names_and_values() -> None:
+    name, value = "n" * 200, "ä" * 40_000
+    one = MapWritable({Text(name): Text(value), Text("b" * 70_000): LongWritable(1)})
+    found = entries(column([one]), pl.Series([b"k"]))
+    assert set(shown(found)) == {(0, name.encode(), value), (0, b"b" * 70_000, "1")}
+
+
+@pytest.mark.parametrize("length", range(1, 60, 7))
+def test_damaged_maps_are_named(length: int) -> None:
+    value: Writable = ProtocolStatus.of(12, "http://a/")
+    whole = MapWritable({Text("a"): value, Text("b"): Text("text")}).to_bytes()
+    metadata = pl.Series([MAPS[1].to_bytes(), whole[:length]], dtype=pl.Binary)
+    with pytest.raises(FormatError, match="metadata of b'k1'"):
+        entries(metadata, keys(metadata))
+
+
+def test_random_damage_raises_nothing_else() -> None:
+    random = Random(5)
+    for one in MAPS[:200]:
+        data = bytearray(one.to_bytes())
+        data[random.randrange(len(data))] = random.randrange(256)
+        metadata = pl.Series([bytes(data)], dtype=pl.Binary)
+        try:
+            entries(metadata, keys(metadata))
+        except FormatError:
+            continue
