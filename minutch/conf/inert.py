@@ -8,7 +8,6 @@ from __future__ import annotations
 INERT: frozenset[str] = frozenset(
     {
         "anchorIndexingFilter.deduplicate",
-        "cosine.goldstandard.file",
         "db.injector.overwrite",
         "db.injector.update",
         "exchanges.exchanges.file",
@@ -101,14 +100,6 @@ INERT: frozenset[str] = frozenset(
         "rabbitmq.publisher.queue.options",
         "rabbitmq.publisher.routingkey",
         "rabbitmq.publisher.server.uri",
-        "scoring.content.md",
-        "scoring.db.md",
-        "scoring.orphan.mark.gone.after",
-        "scoring.orphan.mark.orphan.after",
-        "scoring.parse.md",
-        "scoring.similarity.model",
-        "scoring.similarity.ngrams",
-        "scoring.similarity.stopword.file",
         "screenshot.location",
         "selenium.driver",
         "selenium.enable.headless",
@@ -140,7 +131,6 @@ INERT: frozenset[str] = frozenset(
         "tika.htmlmapper.classname",
         "tika.parse.embedded",
         "tika.uppercase.element.names",
-        "urlmeta.tags",
         "webdriver.chrome.driver",
     }
 )
