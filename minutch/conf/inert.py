@@ -88,8 +88,6 @@ INERT: frozenset[str] = frozenset(
         "moreIndexingFilter.mapMimeTypes.field",
         "nutch.jexl.disable.sandbox",
         "page.load.delay",
-        "parsefilter.naivebayes.trainfile",
-        "parsefilter.naivebayes.wordlist",
         "parser.html.impl",
         "rabbitmq.publisher.binding",
         "rabbitmq.publisher.binding.arguments",
