@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, MinutchError, ParseError
 from minutch.parse.mime import clean_type
+from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.plugin.repository import Extension, PluginRepository, instance_of
 from minutch.records.content import Content
@@ -129,7 +130,9 @@ class ParseUtil:
     """Parses pages with the parsers of their type."""
 
     def __init__(self, conf: Configuration) -> None:
+        """Parse filters are made here, before the first page: they may read files, and their settings may be wrong."""
         self.factory = ParserFactory(conf)
+        HtmlParseFilters(conf)
 
     def parse(self, content: Content) -> ParseResult:
         """The result of the first parser that succeeds. Raises ParserNotFound; all else is a failed status."""
