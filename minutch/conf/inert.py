@@ -81,7 +81,7 @@ INERT: frozenset[str] = frozenset(
         "moreIndexingFilter.mapMimeTypes.field",
         "nutch.jexl.disable.sandbox",
         "page.load.delay",
-        "parser.html.impl",
+        "parser.html.impl",  # neko or tagsoup, Java's parsers; pages are parsed as browsers do
         "screenshot.location",
         "selenium.driver",
         "selenium.enable.headless",
@@ -106,13 +106,9 @@ INERT: frozenset[str] = frozenset(
         "subcollection.case.insensitive",
         "subcollection.default.fieldname",
         "take.screenshot",
-        "tika.config.file",
-        "tika.extractor",
-        "tika.extractor.boilerpipe.algorithm",
-        "tika.extractor.boilerpipe.mime.types",
-        "tika.htmlmapper.classname",
-        "tika.parse.embedded",
-        "tika.uppercase.element.names",
+        "tika.config.file",  # Java classes of Tika's
+        "tika.htmlmapper.classname",  # a Java class; every element is let through, as by the default one
+        "tika.uppercase.element.names",  # parse filters see the browser's tree, where names have no case
         "webdriver.chrome.driver",
     }
 )

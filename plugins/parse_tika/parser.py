@@ -1,11 +1,13 @@
 """parse-tika: the parser for every type that no other parser handles, under the id that Nutch's configurations name.
 
-    HTML, XHTML                  as parse-html
+    HTML, XHTML                  as parse-html; with tika.extractor=boilerpipe only the main text
     RSS, Atom                    title; descriptions and titles for text; the entries' links
     sitemaps                     the URLs they list
     other XML                    all its text
     PDF                          text, title, links (pypdf)
     OOXML, OpenDocument, EPUB    text, title, links
+    documents inside of PDF      their texts behind that of the document (tika.parse.embedded)
+    and OOXML
     text/*, JSON, scripts        the text, blanks folded
 
 A document without links of its own has those that stand in its text. For other types the status is a failure that
@@ -36,6 +38,8 @@ from ..lib_html.linkvalues import in_css
 from ..lib_html.pages import HtmlPages
 from ..lib_xml.feeds import Feed, feed_of, is_feed
 from ..lib_xml.reading import all_text, child, local_name, parse_xml, text_of
+from .embedded import embedded_texts
+from .maintext import MainText
 from .office import read_office
 from .pdf import read_pdf
 
@@ -86,17 +90,21 @@ class TikaParser(Parser):
         self._pages = HtmlPages(conf)
         self._kinds = kinds_of(conf)
         self._charsets = CharsetDetector(conf)
+        self._main_text = MainText.from_conf(conf)
+        self._with_embedded = conf.get_boolean("tika.parse.embedded", True)
 
     def get_parse(self, content: Content) -> ParseResult:
         """One document under the content's URL."""
         name = clean_type(content.content_type).strip().lower()
         if name in _HTML:
-            return self._pages.parse(content)
+            return self._pages.parse(content, self._main_text.of(name))
         read = self._reader(name)
         if read is None:
             return _failed(content, f"Can't retrieve Tika parser for mime-type {content.content_type}")
         try:
             document = read(content)
+            if self._with_embedded:
+                document.text = "\n".join(filter(None, [document.text, *embedded_texts(content.content)]))
         except ParseError as error:
             return _failed(content, str(error))
         document.metadata.set(CONTENT_TYPE_KEY, content.content_type)

@@ -433,7 +433,7 @@ def test_the_plugin_is_found() -> None:
 def test_host_mappings_name_it_as_nutch_names_its_clients(tmp_path: Path, name: str) -> None:
     mapping = f"a.example\torg.apache.nutch.protocol.{name}\nprotocol:http\torg.apache.nutch.protocol.file.File\n"
     (tmp_path / "host-protocol-mapping.txt").write_text(mapping)
-    includes = {"plugin.includes": "protocol-(http|file)"}
+    includes = {"plugin.includes": "protocol-(http|file)", "http.agent.name": "x"}
     factory = ProtocolFactory(Configuration.load([tmp_path], overrides=includes))
     assert type(factory.get_protocol("http://a.example/")).__name__ == "Http"
     assert type(factory.get_protocol("http://b.example/")).__name__ == "File"
