@@ -93,8 +93,8 @@ class NaiveBayesParseFilter(HtmlParseFilter):
         for key, value in ((TRAIN_FILE, name), (WORD_LIST, words)):
             if not value:
                 raise ConfigError(f"{key}: expected the name of a file, found nothing")
-        self.words = [line for line in _read(conf, WORD_LIST, words or "").splitlines() if line]
         self.classifier = Classifier(_examples(_read(conf, TRAIN_FILE, name or ""), name or ""))
+        self.words = [line for line in _read(conf, WORD_LIST, words or "").splitlines() if line]
 
     def filter(
         self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser
