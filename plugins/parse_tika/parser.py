@@ -10,7 +10,8 @@
     and OOXML
     text/*, JSON, scripts        the text, blanks folded
 
-A document without links of its own has those that stand in its text. For other types the status is a failure that
+A document without links of its own has those that stand in its text. Parse filters see each document as a page of HTML
+with its title, and its lines as paragraphs. For other types the status is a failure that
 says so, as Nutch's for a type that its Tika has no parser for. Source: org.apache.nutch.parse.tika.TikaParser.
 """
 
@@ -18,13 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+
+from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.errors import ParseError, UrlError
 from minutch.parse.charset import CharsetDetector, from_header
 from minutch.parse.mime import clean_type
 from minutch.parse.textlinks import text_outlinks
-from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.plugin.chains import HtmlParseFilters
+from minutch.plugin.points import HTMLMetaTags, Parse, Parser, ParseResult
 from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY, Metadata
@@ -113,7 +119,14 @@ class TikaParser(Parser):
             headers = [(link.to_url, link.anchor) for link in header_links(content.metadata)]
             outlinks += _absolute(headers, content.base)
         data = ParseData(ParseStatus(SUCCESS), document.title, outlinks, content.metadata, document.metadata)
-        return ParseResult.of(content.url, Parse(document.text, data))
+        result = ParseResult.of(content.url, Parse(document.text, data))
+        return (
+            self._filters.filter(content, result, HTMLMetaTags(), _page(document)) if self._filters.filters else result
+        )
+
+    @cached_property
+    def _filters(self) -> HtmlParseFilters:
+        return HtmlParseFilters(self.conf)
 
     def _reader(self, name: str) -> Callable[[Content], Document] | None:
         if name in _XML or name.endswith("+xml"):
@@ -143,6 +156,12 @@ class TikaParser(Parser):
             locations = [text_of(child(entry, "loc")) for entry in root]
             return Document(all_text(root), links=[(location, "") for location in locations if location])
         return Document(all_text(root), text_of(child(root, "title")))
+
+
+def _page(document: Document) -> LexborHTMLParser:
+    """A document as a page of HTML, for parse filters."""
+    lines = "".join(f"<p>{escape(line)}</p>" for line in document.text.split("\n"))
+    return LexborHTMLParser(f"<!doctype html><title>{escape(document.title)}</title>{lines}")
 
 
 def _feed(feed: Feed) -> Document:

@@ -150,3 +150,12 @@ class TestEmbedded:
         result = parse_all(content(data, f"{OOXML}wordprocessingml.document"), conf)
         (document,) = result.values()
         assert document.text.endswith("a note\ngood")
+
+
+def test_parse_filters_see_other_documents_too() -> None:
+    german = "Der schnelle braune Fuchs springt über den faulen Hund und läuft in den Wald zurück."
+    conf = configuration("parse-tika|language-identifier|headings", headings="title,p")
+    found = parse(german, conf, "text/plain").data.parse_meta
+    assert (found["language"], found["p"]) == (["de"], [german])
+    found = parse(WORD, conf, f"{OOXML}wordprocessingml.document").data.parse_meta
+    assert (found["title"], found["p"]) == (["The title"], ["One line"])
