@@ -171,7 +171,7 @@ class TestDirectories:
             Entry("n", False, 0, 0),
         ]
 
-    def test_names_that_none_can_be(self) -> None:
+    def test_names_that_no_file_can_have(self) -> None:
         names = ["../x", "/etc/passwd", "a\x1b[31m", "a/b", "..", "\x7f"]
         assert list(facts(f"type=file; {name}" for name in names)) == []
         assert list(listed(f"-rw-r--r-- 1 a b 12 Jan 21 2020 {name}" for name in names)) == []
@@ -223,7 +223,7 @@ class TestConnections:
             await fetch(server.url("/page.html"))
             assert "ftp> " not in caplog.text
 
-    async def test_addresses_are_guarded(self, server: FtpServer) -> None:
+    async def test_inner_ftp_servers_are_not_connected_to(self, server: FtpServer) -> None:
         output = await fetch(server.url("/page.html"), http__filter__ipaddress__include="")
         assert output.status.code == codes.EXCEPTION
         assert output.status.args == ["java.io.IOException: Forbidden connection to IP address 127.0.0.1"]
@@ -265,7 +265,7 @@ class TestRobots:
 class TestHostileServers:
     """Whatever a server says, a fetch ends as a status, in time, and goes nowhere else."""
 
-    async def test_the_data_of_another_host(self) -> None:
+    async def test_data_comes_from_the_server_itself(self) -> None:
         data = DataPort(b"hello")
         with ScriptedFtp({"PASV": data.pasv("10,1,2,3"), "RETR": data.send}) as server:
             assert body(await fetch(server.url("/x"))) == b"hello"  # from the server itself
@@ -290,7 +290,7 @@ class TestHostileServers:
         assert status.code == codes.EXCEPTION
         assert said in str(status)
 
-    async def test_replies_without_end(self) -> None:
+    async def test_ftp_replies_without_end(self) -> None:
         def flood(client: socket.socket) -> None:
             while True:
                 client.sendall(b"220-more\r\n" * 1000)
@@ -298,7 +298,7 @@ class TestHostileServers:
         with ScriptedFtp({"": flood}) as server:
             assert "a reply of more than" in str((await fetch(server.url("/x"))).status)
 
-    async def test_files_and_lists_without_end(self) -> None:
+    async def test_ftp_files_and_lists_without_end(self) -> None:
         line = b"type=file; name\r\n" * 1000
         data = DataPort(line, endless=True)
         script = {"PASV": data.pasv(), "RETR": data.send, "MLSD": data.send, "FEAT": b"211-x\r\n MLST\r\n211 end"}
