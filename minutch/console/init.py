@@ -80,6 +80,13 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>2592000</value>
   </property>
 
+  <!-- true: a page that could not be parsed, since it was cut off or is of a type that no parser knows, counts as
+       fetched. false, as in Nutch: as not modified, whether it changed or not. -->
+  <property>
+    <name>db.update.unparsed.keeps.interval</name>
+    <value>true</value>
+  </property>
+
   <!-- Nothing is fetched from this machine or from private networks. To crawl those, and only those, list them:
   <property>
     <name>http.filter.ipaddress.include</name>

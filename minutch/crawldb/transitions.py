@@ -11,7 +11,9 @@
     linked                     any                    as before, with a new score
     nothing of these           any                    as before
 
-and db_unfetched wherever a successful fetch leaves an interval beyond db.fetch.interval.max.
+and db_unfetched wherever a successful fetch leaves an interval beyond db.fetch.interval.max. A page that was fetched
+and not parsed (cut off, or no parser for its type) has its old signature still, and so is db_notmodified to Nutch;
+with db.update.unparsed.keeps.interval=true it is db_fetched, and nothing is said of whether it changed.
 Tables in and out are packed and sorted by key, and all rows of a key are in them. When and with which interval a page
 is fetched again is decided in `schedule`, the score by the scoring filters.
 Source: org.apache.nutch.crawl.CrawlDbReducer.
@@ -71,6 +73,8 @@ class UpdateSettings:
     max_interval: int  # s
     max_inlinks: int
     additions: bool
+    needs_parse: bool = False
+    """Whether only a parse can tell that a page has not changed."""
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> UpdateSettings:
@@ -82,7 +86,13 @@ class UpdateSettings:
             conf.get_int("db.fetch.interval.max", 0),
             conf.get_int("db.update.max.inlinks", 10000),
             conf.get_boolean(ADDITIONS_PROPERTY, True),
+            conf.get_boolean("db.update.unparsed.keeps.interval", False) and not _fetcher_signs(conf),
         )
+
+
+def _fetcher_signs(conf: Configuration) -> bool:
+    """Whether the fetcher signs a page that is not parsed; else it has the signature of the fetch list still."""
+    return conf.get_boolean("fetcher.signature", False) or conf.get_boolean("fetcher.parse", False)
 
 
 def update(old: pl.DataFrame, segment: pl.DataFrame, settings: UpdateSettings, now: int) -> tuple[Patched, Counters]:
@@ -170,7 +180,7 @@ def _added(frame: pl.DataFrame, settings: UpdateSettings, now: int, counters: Co
 def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
     """A page was fetched, redirects, or is unchanged."""
     fetched = pages.new["status"]
-    state = _modification(pages)
+    state = _modification(pages, settings.needs_parse)
     frame = _with_old_metadata(pages, pages.parsed)
     frame = settings.schedule.set_fetch_schedule_columns(frame, *pages.previous, pages.new["modified_time"], state)
     same = state == schedule.STATUS_NOTMODIFIED
@@ -187,13 +197,15 @@ def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame
     return merge_sorted(frame.filter(~too_long), forced.select(frame.columns))
 
 
-def _modification(pages: Fetched) -> pl.Series:
+def _modification(pages: Fetched, needs_parse: bool) -> pl.Series:
     """Whether the page changed, as the fetcher or the signature says: STATUS_UNKNOWN, _MODIFIED or _NOTMODIFIED.
 
-    A redirect has no content to compare.
+    A redirect has no content to compare, and where `needs_parse` a page that was not parsed has no signature.
     """
     kinds, old = pages.new["status"], pages.old["signature"]
     comparable = (kinds == status.STATUS_FETCH_SUCCESS) & old.is_not_null() & pages.signature.is_not_null()
+    if needs_parse:
+        comparable &= pages.is_parsed
     same = (comparable & (old == pages.signature).fill_null(False)) | (kinds == status.STATUS_FETCH_NOTMODIFIED)
     state = pl.zeros(len(kinds), pl.Int8, eager=True)
     return state.set(comparable, schedule.STATUS_MODIFIED).set(same, schedule.STATUS_NOTMODIFIED)

@@ -27,19 +27,19 @@ class Fetched(NamedTuple):
     """URLs that were fetched, one row each in every table and column.
 
     `new` is the fetch; `old` the entry before, null everywhere where there was none; `signature` comes from the parse
-    or the fetch; `parsed` is metadata from the parse.
+    or the fetch, as `is_parsed` says; `parsed` is metadata from the parse.
     """
 
     new: pl.DataFrame
     old: pl.DataFrame
     signature: pl.Series
+    is_parsed: pl.Series
     parsed: pl.Series
 
     def filter(self, mask: pl.Series) -> Fetched:
         """The rows where `mask` is true."""
-        return Fetched(
-            self.new.filter(mask), self.old.filter(mask), self.signature.filter(mask), self.parsed.filter(mask)
-        )
+        new, old = self.new.filter(mask), self.old.filter(mask)
+        return Fetched(new, old, *(column.filter(mask) for column in (self.signature, self.is_parsed, self.parsed)))
 
     @property
     def has_old(self) -> pl.Series:
@@ -76,8 +76,9 @@ class Updates:
         """The fetched URLs with these numbers, whose entries before were `old`."""
         new = unpack(self.segment[self.row[urls]])
         signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
-        signature = signature.zip_with(signature.is_not_null(), new["signature"])
-        return Fetched(new, old, signature, self._last(status.STATUS_PARSE_META, "metadata", urls))
+        is_parsed = signature.is_not_null()
+        signature = signature.zip_with(is_parsed, new["signature"])
+        return Fetched(new, old, signature, is_parsed, self._last(status.STATUS_PARSE_META, "metadata", urls))
 
     def _last(self, kind: int, column: str, urls: Ints) -> pl.Series:
         """`column` of the last row of `kind` of each URL, null where there is none."""

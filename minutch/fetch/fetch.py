@@ -145,7 +145,8 @@ class _Job:
         """One process's share of the fetch."""
         hooks.busy_until = state.remember_busy
         if self.settings.publish:
-            hooks.publish = Publishers(self.conf, self.clock).publish
+            publishers = Publishers(self.conf, self.clock)
+            hooks.publish, hooks.ended = publishers.publish, publishers.close
         return open_session(
             self.segment,
             self.files,

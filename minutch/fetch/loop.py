@@ -89,6 +89,8 @@ class Hooks:
     settled: Callable[[Frame], None] = lambda frame: None
     nothing_to_do: Callable[[], bool] = lambda: True
     """Asked when all is done: False if more items may come from elsewhere."""
+    ended: Callable[[], None] = lambda: None
+    """Called in a thread when the loop has ended."""
 
 
 @dataclass(slots=True)

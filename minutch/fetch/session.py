@@ -103,6 +103,7 @@ class FetchSession:
             self.loop.recorder.close()
             await self.protocols.close()
             await asyncio.get_running_loop().run_in_executor(None, self.log.close)
+            await asyncio.get_running_loop().run_in_executor(None, self.loop.hooks.ended)
 
 
 @lru_cache(maxsize=10_000)

@@ -116,3 +116,11 @@ class Publishers:
                 publisher.publish(event)
             except (MinutchError, OSError) as exc:
                 log.warning("can't publish %s of %s: %s", kind, url, exc)
+
+    def close(self) -> None:
+        """Let every publisher end."""
+        for publisher in self._publishers:
+            try:
+                publisher.close()
+            except (MinutchError, OSError) as exc:
+                log.warning("can't close %s: %s", type(publisher).__name__, exc)

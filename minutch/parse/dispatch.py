@@ -13,13 +13,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from xml.etree import ElementTree
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError, MinutchError, ParseError
+from minutch.errors import ConfigError, MinutchError, ParseError, PluginError
 from minutch.parse.mime import clean_type
+from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.plugin.repository import Extension, PluginRepository, instance_of
 from minutch.records.content import Content
@@ -129,7 +131,15 @@ class ParseUtil:
     """Parses pages with the parsers of their type."""
 
     def __init__(self, conf: Configuration) -> None:
+        """Parsers and parse filters are made here, before the first page: they may read files.
+
+        Raises ConfigError for settings of theirs that can't be. One that can't be loaded costs only its own pages.
+        """
         self.factory = ParserFactory(conf)
+        HtmlParseFilters(conf)
+        for extension in PluginRepository.of(conf).extensions(Parser.point_id):
+            with suppress(PluginError):
+                extension.instance()
 
     def parse(self, content: Content) -> ParseResult:
         """The result of the first parser that succeeds. Raises ParserNotFound; all else is a failed status."""

@@ -64,7 +64,8 @@ def _call(method: Callable[..., _T], *args: Any) -> _T:
     except Exception as exc:
         owner = type(getattr(method, "__self__", method)).__name__
         name = getattr(method, "__name__", "call")
-        raise PluginError(f"{owner}.{name}({args[0] if args else ''}): {type(exc).__name__}: {exc}") from exc
+        subject = getattr(args[0], "url", args[0]) if args else ""
+        raise PluginError(f"{owner}.{name}({subject}): {type(exc).__name__}: {exc}") from exc
 
 
 class URLFilters:

@@ -446,6 +446,9 @@ class NutchPublisher(ExtensionBase):
     def publish(self, event: Mapping[str, Any]) -> None:
         """Send one event: `eventType` START, END or REPORT, `url`, `timestamp`, `eventData`."""
 
+    def close(self) -> None:
+        """Send what waits and disconnect; called once, when the fetch has ended."""
+
 
 POINTS: Mapping[str, type[ExtensionBase]] = {
     point.point_id: point

@@ -5,7 +5,8 @@ host-protocol-mapping.txt, a tab between the two columns, `#` starts a comment l
     www.example.com   org.apache.nutch.protocol.okhttp.OkHttp     a host, or a domain
     protocol:https    org.apache.nutch.protocol.http.Http         a scheme
 
-The second column is an extension's id; one that is not active is skipped. Without a line the first plugin whose
+The second column is an extension's id, or one of those that its `standsFor` parameter names; one that is not active is
+skipped. Without a line the first plugin whose
 `protocolName` parameter (a list) has the scheme is used. Source: org.apache.nutch.protocol.ProtocolFactory.
 """
 
@@ -88,7 +89,9 @@ class ProtocolFactory:
         return self._by_id(self.mapping.hosts.get(name))
 
     def _by_id(self, name: str | None) -> Extension | None:
-        return next((e for e in self.extensions if e.id == name), None)
+        if name is None:
+            return None
+        return next((e for e in self.extensions if name in (e.id, *e.parameters.get("standsFor", "").split())), None)
 
     def _by_scheme(self, scheme: str) -> Extension | None:
         return next(

@@ -44,6 +44,8 @@ class HTMLLanguageParser(HtmlParseFilter):
             "identify": self._identify,
         }
         self._ways = [ways[name] for name in conf.get_strings("lang.extraction.policy") if name in ways]
+        if self._identify in self._ways:
+            _identifier()  # unpacks a file, which no parse worker may do later on
 
     def filter(
         self, content: Content, result: ParseResult, metatags: HTMLMetaTags, document: LexborHTMLParser

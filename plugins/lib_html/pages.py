@@ -6,7 +6,7 @@ Used by parse-html, and by parse-tika for HTML that no other parser takes. Sourc
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 
@@ -58,8 +58,8 @@ class HtmlPages:
     def _filters(self) -> HtmlParseFilters:
         return HtmlParseFilters(self._conf)
 
-    def parse(self, content: Content) -> ParseResult:
-        """The parse of a page."""
+    def parse(self, content: Content, text_of: Callable[[bytes, Page], str] | None = None) -> ParseResult:
+        """The parse of a page; `text_of` its markup in UTF-8 takes the place of all of its text."""
         try:
             base = parse_url(content.base)
         except UrlError as error:
@@ -86,7 +86,8 @@ class HtmlPages:
             content_meta=content.metadata,
             parse_meta=metadata,
         )
-        parse = Parse("" if tags.no_index else page.text, data)
+        text = page.text if text_of is None or tags.no_index else text_of(markup, page)
+        parse = Parse("" if tags.no_index else text, data)
         result = self._filters.filter(content, ParseResult.of(content.url, parse), tags, document)
         if tags.no_cache:
             for parse in result.values():

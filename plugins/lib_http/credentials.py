@@ -3,10 +3,13 @@
     <credentials username= password=>   (<authscope host= port= realm= scheme=/> | <default realm= scheme=/>)*
     <credentials authMethod="formAuth" …>   a login form, see loginform.py
 
+    http.auth.basic.REALM.user, .password      the same for basic authentication in a realm, as properties
+
 What a scope leaves out matches everything. `<default>` is for servers that no scope names. Nothing is sent before a
 server asks (401), and to nobody else; then each further request to it carries what worked. Schemes: basic and digest.
 NTLM, which Nutch's protocol-httpclient speaks, is not among them: it rests on MD4 and DES, ties a login to one
-connection, and libcurl comes without it by now. A server that asks for nothing else is named in the log.
+connection, and libcurl comes without it by now. A server that asks for nothing else is named in the log; with
+http.auth.verbose=true, so is each server that gets credentials, with the realm and the user.
 
 Source: Http of protocol-httpclient (setCredentials, resolveCredentials).
 """
@@ -33,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _CHALLENGE: Final = re.compile(r"(?:^|,)\s*([A-Za-z][\w-]*)(?:\s+|$)")
 _REALM: Final = re.compile(r"realm\s*=\s*(?:\"([^\"]*)\"|([^\s,]+))", re.IGNORECASE)
+_BASIC: Final = "http.auth.basic."
 SCHEMES: Final = ("digest", "basic")
 """What we speak, best first."""
 
@@ -83,16 +87,18 @@ def challenges(headers: Iterable[str]) -> list[Challenge]:
 class Credentials:
     """The file's content, and what has worked so far."""
 
-    def __init__(self, scopes: Iterable[Scope] = (), forms: Iterable[LoginForm] = ()) -> None:
+    def __init__(self, scopes: Iterable[Scope] = (), forms: Iterable[LoginForm] = (), *, verbose: bool = False) -> None:
+        self.verbose = verbose
         self.scopes = tuple(scopes)
         self.forms = tuple(forms)
         self._known: dict[tuple[str, str, int], httpx.Auth] = {}
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Credentials:
-        """The file that http.auth.file names; none if it is not there. Raises ConfigError."""
+        """The file that http.auth.file names, if it is there, and http.auth.basic.*. Raises ConfigError."""
         path = conf.resource(conf.get("http.auth.file", "httpclient-auth.xml"))
-        return cls() if path is None else cls(*read_credentials(path))
+        scopes, forms = ([], []) if path is None else read_credentials(path)
+        return cls([*scopes, *_scopes_of_realms(conf)], forms, verbose=conf.get_boolean("http.auth.verbose", False))
 
     def known(self, url: Url) -> httpx.Auth | None:
         """What this server accepted before."""
@@ -107,6 +113,8 @@ class Credentials:
             for challenge in asked:
                 scope = next((s for s in scopes if challenge.scheme == scheme and s.takes(challenge)), None)
                 if scope is not None:
+                    if self.verbose:
+                        log.info("%s, realm %r: %s as %s", url.host, challenge.realm, scheme, scope.username)
                     kind = httpx.DigestAuth if scheme == "digest" else httpx.BasicAuth
                     auth = self._known[_server(url)] = kind(scope.username, scope.password)
                     return auth, challenge
@@ -142,6 +150,17 @@ def authorized(
 
 def _server(url: Url) -> tuple[str, str, int]:
     return url.protocol, url.host.lower(), url.port
+
+
+def _scopes_of_realms(conf: Configuration) -> list[Scope]:
+    """The scopes of http.auth.basic.REALM.user and .password (HttpBasicAuthentication)."""
+    found = []
+    for name in conf:
+        realm = name.removeprefix(_BASIC).removesuffix(".user")
+        if len(realm) == len(name) - len(_BASIC) - len(".user"):
+            password = conf.get(f"{_BASIC}{realm}.password", "")
+            found.append(Scope(conf.get(name, ""), password, realm=realm, scheme="basic"))
+    return found
 
 
 def read_credentials(path: Path) -> tuple[list[Scope], list[LoginForm]]:

@@ -1,14 +1,17 @@
 """parse-tika: the parser for every type that no other parser handles, under the id that Nutch's configurations name.
 
-    HTML, XHTML                  as parse-html
+    HTML, XHTML                  as parse-html; with tika.extractor=boilerpipe only the main text
     RSS, Atom                    title; descriptions and titles for text; the entries' links
     sitemaps                     the URLs they list
     other XML                    all its text
     PDF                          text, title, links (pypdf)
     OOXML, OpenDocument, EPUB    text, title, links
+    documents inside of PDF      their texts behind that of the document (tika.parse.embedded)
+    and OOXML
     text/*, JSON, scripts        the text, blanks folded
 
-A document without links of its own has those that stand in its text. For other types the status is a failure that
+A document without links of its own has those that stand in its text. Parse filters see each document as a page of HTML
+with its title, and its lines as paragraphs. For other types the status is a failure that
 says so, as Nutch's for a type that its Tika has no parser for. Source: org.apache.nutch.parse.tika.TikaParser.
 """
 
@@ -16,13 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+
+from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.errors import ParseError, UrlError
 from minutch.parse.charset import CharsetDetector, from_header
 from minutch.parse.mime import clean_type
 from minutch.parse.textlinks import text_outlinks
-from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.plugin.chains import HtmlParseFilters
+from minutch.plugin.points import HTMLMetaTags, Parse, Parser, ParseResult
 from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY, Metadata
@@ -36,6 +44,8 @@ from ..lib_html.linkvalues import in_css
 from ..lib_html.pages import HtmlPages
 from ..lib_xml.feeds import Feed, feed_of, is_feed
 from ..lib_xml.reading import all_text, child, local_name, parse_xml, text_of
+from .embedded import embedded_texts
+from .maintext import MainText
 from .office import read_office
 from .pdf import read_pdf
 
@@ -86,17 +96,21 @@ class TikaParser(Parser):
         self._pages = HtmlPages(conf)
         self._kinds = kinds_of(conf)
         self._charsets = CharsetDetector(conf)
+        self._main_text = MainText.from_conf(conf)
+        self._with_embedded = conf.get_boolean("tika.parse.embedded", True)
 
     def get_parse(self, content: Content) -> ParseResult:
         """One document under the content's URL."""
         name = clean_type(content.content_type).strip().lower()
         if name in _HTML:
-            return self._pages.parse(content)
+            return self._pages.parse(content, self._main_text.of(name))
         read = self._reader(name)
         if read is None:
             return _failed(content, f"Can't retrieve Tika parser for mime-type {content.content_type}")
         try:
             document = read(content)
+            if self._with_embedded:
+                document.text = "\n".join(filter(None, [document.text, *embedded_texts(content.content)]))
         except ParseError as error:
             return _failed(content, str(error))
         document.metadata.set(CONTENT_TYPE_KEY, content.content_type)
@@ -105,7 +119,14 @@ class TikaParser(Parser):
             headers = [(link.to_url, link.anchor) for link in header_links(content.metadata)]
             outlinks += _absolute(headers, content.base)
         data = ParseData(ParseStatus(SUCCESS), document.title, outlinks, content.metadata, document.metadata)
-        return ParseResult.of(content.url, Parse(document.text, data))
+        result = ParseResult.of(content.url, Parse(document.text, data))
+        return (
+            self._filters.filter(content, result, HTMLMetaTags(), _page(document)) if self._filters.filters else result
+        )
+
+    @cached_property
+    def _filters(self) -> HtmlParseFilters:
+        return HtmlParseFilters(self.conf)
 
     def _reader(self, name: str) -> Callable[[Content], Document] | None:
         if name in _XML or name.endswith("+xml"):
@@ -135,6 +156,12 @@ class TikaParser(Parser):
             locations = [text_of(child(entry, "loc")) for entry in root]
             return Document(all_text(root), links=[(location, "") for location in locations if location])
         return Document(all_text(root), text_of(child(root, "title")))
+
+
+def _page(document: Document) -> LexborHTMLParser:
+    """A document as a page of HTML, for parse filters."""
+    lines = "".join(f"<p>{escape(line)}</p>" for line in document.text.split("\n"))
+    return LexborHTMLParser(f"<!doctype html><title>{escape(document.title)}</title>{lines}")
 
 
 def _feed(feed: Feed) -> Document:

@@ -47,3 +47,20 @@ def _links(page: Any) -> Iterator[str]:
             yield uri
         elif isinstance(uri, bytes):
             yield uri.decode("latin-1")
+
+
+def attachments(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the files that a PDF carries, by name; larger ones than `most` bytes are left out."""
+    from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
+
+    if b"/EmbeddedFile" not in data and b"/ObjStm" not in data:
+        return
+    try:
+        files = PdfReader(io.BytesIO(data)).attachments
+        for name in sorted(files):
+            for content in files[name]:
+                if len(content) <= most:
+                    yield str(name), bytes(content)
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OSError) as error:
+        logging.getLogger(__name__).debug("attachments can't be read: %s", error)

@@ -21,6 +21,7 @@ from tests.support.segments import conf_for, fetch_segment, fetched, make_segmen
 
 NUTCHS = SHARED / "nutch" / "properties.tsv"
 OWN = {
+    "db.update.unparsed.keeps.interval",
     "fetcher.exceptions.per.queue.jitter",
     "fetcher.record.skipped",
     "http.accept.encoding",

@@ -22,6 +22,7 @@ def test_a_new_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     monkeypatch.chdir(folder)
     conf = cli.load_configuration(cli.Invocation(), {})
     assert conf.get_boolean("db.ignore.external.links") is True
+    assert conf.get_boolean("db.update.unparsed.keeps.interval") is True
     assert "http.agent.name" not in conf or not conf.get("http.agent.name")
     assert conf.resource("regex-urlfilter.txt") == Path("conf/regex-urlfilter.txt")
 

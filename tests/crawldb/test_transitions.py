@@ -36,6 +36,7 @@ def rules(**more: str) -> UpdateSettings:
 USUAL = rules()
 FEW_LINKS = rules(db__update__max__inlinks="2", db__fetch__retry__max="1", db__fetch__interval__max="2000000")
 NO_ADDITIONS = rules(db__update__additions__allowed="false")
+NEEDS_PARSE = rules(db__update__unparsed__keeps__interval="true")
 
 # -- the rules, one URL at a time ----------------------------------------------------------------------------------
 
@@ -66,7 +67,8 @@ def reference(url: str, values: list[CrawlDatum], given_rules: UpdateSettings) -
         result.status, result.score = codes.STATUS_DB_UNFETCHED, 0.0
     else:
         signature = (signatures[-1] if signatures else None) or fetch.signature
-        result = fetched(url, old, fetch, signature, parsed[-1] if parsed else None, given_rules)
+        tells = not given_rules.needs_parse or bool(signatures and signatures[-1] is not None)
+        result = fetched(url, old, fetch, signature, tells, parsed[-1] if parsed else None, given_rules)
     gained = 0.0
     for link in links:
         gained = float32(gained + link.score)
@@ -80,6 +82,7 @@ def fetched(
     old: CrawlDatum | None,
     fetch: CrawlDatum,
     signature: bytes | None,
+    tells: bool,
     parsed: MapWritable | None,
     given_rules: UpdateSettings,
 ) -> CrawlDatum:
@@ -107,7 +110,7 @@ def fetched(
     state = STATUS_UNKNOWN
     if fetch.status == codes.STATUS_FETCH_NOTMODIFIED:
         state = STATUS_NOTMODIFIED
-    elif fetch.status == codes.STATUS_FETCH_SUCCESS and old and old.signature and signature:
+    elif fetch.status == codes.STATUS_FETCH_SUCCESS and old and old.signature and signature and tells:
         state = STATUS_NOTMODIFIED if old.signature == signature else STATUS_MODIFIED
     schedule.set_fetch_schedule(url, result, *before, fetch.fetch_time, fetch.modified_time, state)
     if state == STATUS_NOTMODIFIED:
@@ -190,7 +193,7 @@ MANY_LINKS = [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
-@given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS]))
+@given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS, NEEDS_PARSE]))
 @example([], MANY_LINKS, FEW_LINKS)
 def test_as_one_url_at_a_time(
     old: list[tuple[str, CrawlDatum]], segment: list[tuple[str, CrawlDatum]], given_rules: UpdateSettings
@@ -326,3 +329,27 @@ def test_a_failing_scoring_filter_costs_only_its_records(caplog: pytest.LogCaptu
     assert table["score"].to_list() == [0.0, 0.25]
     assert counters["errors of scoring filters"] == 1
     assert "http://a/" in caplog.text
+
+
+ADAPTIVE = {"db__fetch__schedule__class": "org.apache.nutch.crawl.AdaptiveFetchSchedule"}
+KEEPS = {"db__update__unparsed__keeps__interval": "true"}
+
+
+@pytest.mark.parametrize(
+    ("values", "parsed", "status", "interval"),
+    [
+        ({}, None, codes.STATUS_DB_NOTMODIFIED, 140_000),  # as in Nutch: the signature is the old one, carried along
+        (KEEPS, None, codes.STATUS_DB_FETCHED, 100_000),
+        (KEEPS, b"old", codes.STATUS_DB_NOTMODIFIED, 140_000),
+        (KEEPS, b"new", codes.STATUS_DB_FETCHED, 80_000),
+        ({**KEEPS, "fetcher__signature": "true"}, None, codes.STATUS_DB_NOTMODIFIED, 140_000),  # of the content itself
+        ({**KEEPS, "fetcher__parse": "true"}, None, codes.STATUS_DB_NOTMODIFIED, 140_000),
+    ],
+)
+def test_a_page_that_was_not_parsed(values: dict[str, str], parsed: bytes | None, status: int, interval: int) -> None:
+    old = CrawlDatum(codes.STATUS_DB_FETCHED, 100_000, fetch_time=NOW - 1, signature=b"old")
+    fetch = CrawlDatum(codes.STATUS_FETCH_SUCCESS, 100_000, fetch_time=NOW, signature=b"old")
+    rows_of_parse = [] if parsed is None else [CrawlDatum(codes.STATUS_SIGNATURE, signature=parsed)]
+    datum = one(old, fetch, *rows_of_parse, given_rules=rules(**ADAPTIVE, **values))
+    assert (datum.status, datum.fetch_interval) == (status, interval)
+    assert datum.signature == (parsed or b"old")

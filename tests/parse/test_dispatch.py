@@ -12,6 +12,7 @@ from minutch.parse.dispatch import (
     ParserFactory,
     ParserNotFound,
     ParseTimeout,
+    ParseUtil,
     claims,
     read_parse_plugins,
     run_parsers,
@@ -117,3 +118,15 @@ def test_one_after_the_other(outcomes: Sequence[ParseResult | BaseException], ma
 def test_the_alarm_passes_through() -> None:
     with pytest.raises(ParseTimeout):
         run_parsers([Fixed(ParseTimeout()), Fixed(GOOD)], content("x"))
+
+
+@pytest.mark.parametrize(
+    ("plugins", "name", "value"),
+    [
+        ("parse-tika", "tika.extractor", "goose"),
+        ("parse-html|parsefilter-naivebayes", "parsefilter.naivebayes.trainfile", "none"),
+    ],
+)
+def test_settings_that_can_not_be_are_errors_before_the_first_page(plugins: str, name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        ParseUtil(configuration(plugins, **{name: value}))

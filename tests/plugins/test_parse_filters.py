@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
+from minutch.clock import FakeClock
 from minutch.conf import Configuration
+from minutch.parse.parse import parse_segment
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
+from minutch.records.parsedata import ParseData
+from minutch.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from plugins.language_identifier.indexing import LanguageIndexingFilter
 from plugins.language_identifier.language import primary_language
 from plugins.microformats_reltag.reltag import RelTagIndexingFilter
@@ -120,3 +127,36 @@ class TestRules:
 
 def test_the_tree_for_debugging() -> None:
     assert meta("<p>x", "parsefilter-debug")["DOM"] == ["<html><head></head><body><p>x</p></body></html>"]
+
+
+class TestInWorkers:
+    """A parse worker may write no file, and the model of the languages comes as one that has to be unpacked."""
+
+    def test_languages_are_identified(self, tmp_path: Path) -> None:
+        for name in [name for name in sys.modules if name.endswith("language_identifier.language")]:
+            sys.modules[name]._identifier.cache_clear()
+        segment = Segment(tmp_path / "20260101000000")
+        with part_writer(segment.path, CONTENT, 0, Configuration()) as append:
+            append(URL, content(TestLanguage.GERMAN))
+        conf = configuration("parse-html|language-identifier", **{"parser.workers": "1"})
+        assert parse_segment(segment, conf.freeze(), FakeClock(0))["success"] == 1
+        ((_, data),) = segment.records(PARSE_DATA)
+        assert isinstance(data, ParseData)
+        assert data.parse_meta["language"] == ["de"]
+
+
+def test_a_filter_that_fails_is_named_with_the_page(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "parsefilter_broken"
+    folder.mkdir()
+    (folder / "plugin.xml").write_text(
+        '<plugin id="parsefilter-broken"><extension point="org.apache.nutch.parse.HtmlParseFilter">'
+        '<implementation id="Broken" class="broken:Broken"/></extension></plugin>'
+    )
+    (folder / "broken.py").write_text(
+        "from minutch.plugin.points import HtmlParseFilter\n\n"
+        "class Broken(HtmlParseFilter):\n    def filter(self, *args):\n        raise KeyError('x')\n"
+    )
+    conf = configuration("parse-html|parsefilter-broken", **{"plugin.folders": str(tmp_path)})
+    assert not parse_all(content("<p>secret"), conf).is_any_success
+    assert f"Broken.filter({URL}): KeyError: 'x'" in caplog.text
+    assert "secret" not in caplog.text

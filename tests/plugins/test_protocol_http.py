@@ -429,6 +429,16 @@ def test_the_plugin_is_found() -> None:
     assert type(factory.get_protocol("file:/x")).__name__ == "File"
 
 
+@pytest.mark.parametrize("name", ["http.Http", "okhttp.OkHttp", "httpclient.Http"])
+def test_host_mappings_name_it_as_nutch_names_its_clients(tmp_path: Path, name: str) -> None:
+    mapping = f"a.example\torg.apache.nutch.protocol.{name}\nprotocol:http\torg.apache.nutch.protocol.file.File\n"
+    (tmp_path / "host-protocol-mapping.txt").write_text(mapping)
+    includes = {"plugin.includes": "protocol-(http|file)", "http.agent.name": "x"}
+    factory = ProtocolFactory(Configuration.load([tmp_path], overrides=includes))
+    assert type(factory.get_protocol("http://a.example/")).__name__ == "Http"
+    assert type(factory.get_protocol("http://b.example/")).__name__ == "File"
+
+
 # -- TLS -------------------------------------------------------------------------------------------------------
 
 
@@ -565,6 +575,21 @@ async def test_a_server_that_asks_for_what_is_not_spoken(tmp_path: Path, caplog:
     output = await get(with_file(tmp_path, AUTH, handler), "http://a.example/")
     assert output.status.name == "access_denied" and seen == [""]
     assert "a.example asks for ntlm, which no credentials answer (spoken: digest, basic)" in caplog.text
+
+
+async def test_credentials_of_a_realm_as_properties(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    values = {"http.auth.basic.my realm.user": "u", "http.auth.basic.my realm.password": "p"}
+    for verbose in ("true", "false"):
+        caplog.clear()
+        handler, seen = asking('Basic realm="my realm"')
+        conf = conf_for(http__auth__verbose=verbose).with_values(values)
+        assert (await get(Http(conf, {}, httpx.MockTransport(handler)), "http://a.example/")).status.is_success
+        assert seen == ["", "Basic dTpw"]
+        assert ("a.example, realm 'my realm': basic as u" in caplog.text) is (verbose == "true")
+    handler, seen = asking('Basic realm="other"')
+    await get(Http(conf, {}, httpx.MockTransport(handler)), "http://a.example/")
+    assert seen == [""]
 
 
 async def test_a_login_form(tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""A connection to RabbitMQ: an exchange and a queue declared and bound, messages sent, by pika.
+
+Waiting for the server has an end (`TIMEOUT`), also where it lets its clients wait because its memory or disk is full.
+Source: org.apache.nutch.rabbitmq.RabbitMQClient.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from minutch.errors import ConfigError, StoreError
+
+from .options import Value, is_true, read_arguments, read_options, read_values
+
+if TYPE_CHECKING:
+    import pika
+
+TIMEOUT: Final = 10.0
+"""Seconds."""
+DEFAULT_QUEUE: Final = "nutch.queue"
+TYPES: Final = ("direct", "fanout", "headers", "topic")
+
+
+@dataclass(frozen=True)
+class Binding:
+    """An exchange and a queue that belong together, and what makes a message of the one go to the other."""
+
+    exchange: str = ""
+    exchange_type: str = "direct"
+    exchange_durable: bool = True
+    queue: str = DEFAULT_QUEUE
+    durable: bool = True
+    exclusive: bool = False
+    auto_delete: bool = False
+    queue_arguments: Mapping[str, Value] = field(default_factory=dict)
+    key: str = ""
+    """The routing key; empty: the queue's name."""
+    arguments: Mapping[str, Value] = field(default_factory=dict)
+    """What headers a message has to have, for an exchange of type headers."""
+
+    @classmethod
+    def read(cls, prefix: str, values: Mapping[str, str]) -> Binding:
+        """From properties without their `prefix`, `_` for a dot: exchange_name, exchange_options, queue_name,
+        queue_options, routingkey, binding_arguments. Raises ConfigError.
+        """
+        exchange = read_options(f"{prefix}exchange.options", values.get("exchange_options", ""))
+        queue = read_options(f"{prefix}queue.options", values.get("queue_options", ""))
+        kind = exchange.get("type", "direct")
+        if kind not in TYPES:
+            raise ConfigError(f"{prefix}exchange.options: type: expected {', '.join(TYPES)}, found {kind!r}")
+        return cls(
+            values.get("exchange_name", ""),
+            kind,
+            is_true(exchange, "durable", True),
+            values.get("queue_name") or DEFAULT_QUEUE,
+            is_true(queue, "durable", True),
+            is_true(queue, "exclusive", False),
+            is_true(queue, "auto-delete", False),
+            read_arguments(f"{prefix}queue.options: arguments", queue.get("arguments", "")),
+            values.get("routingkey", ""),
+            read_values(f"{prefix}binding.arguments", values.get("binding_arguments", "")),
+        )
+
+
+class RabbitMQClient:
+    """A connection with one channel. Its methods raise StoreError; then it is closed, and `connect` makes it anew."""
+
+    def __init__(self, uri: str, binding: Binding | None) -> None:
+        """`uri` is amqp://user:password@host:port/vhost; `binding` is made with each connection."""
+        self._uri = uri
+        self._binding = binding
+        self._connection: pika.BlockingConnection | None = None
+        self._channel: Any = None
+
+    def connect(self) -> None:
+        """Connect, and bind what is to be bound."""
+        try:
+            import pika
+            from pika.exceptions import AMQPError
+        except ImportError as exc:
+            raise StoreError("RabbitMQ needs pika: pip install 'minutch[rabbitmq]'") from exc
+        try:
+            parameters = pika.URLParameters(self._uri)
+        except (ValueError, TypeError, KeyError, IndexError) as exc:
+            raise ConfigError(f"not a URI of RabbitMQ, as amqp://user:password@host:5672/: {exc}") from exc
+        parameters.socket_timeout = parameters.stack_timeout = TIMEOUT
+        parameters.blocked_connection_timeout = TIMEOUT
+        parameters.connection_attempts = 1
+        where = f"{parameters.host}:{parameters.port}"
+        try:
+            self._connection = pika.BlockingConnection(parameters)
+            self._channel = self._connection.channel()
+            if self._binding is not None:
+                self._bind(self._binding)
+        except (AMQPError, OSError) as exc:
+            self.close()
+            raise StoreError(f"RabbitMQ at {where}: {_words(exc)}") from exc
+
+    def _bind(self, binding: Binding) -> None:
+        channel = self._channel
+        channel.queue_declare(
+            binding.queue,
+            durable=binding.durable,
+            exclusive=binding.exclusive,
+            auto_delete=binding.auto_delete,
+            arguments=dict(binding.queue_arguments),
+        )
+        if not binding.exchange:
+            return  # the default exchange: every queue is bound to it by its name
+        channel.exchange_declare(binding.exchange, binding.exchange_type, durable=binding.exchange_durable)
+        by_key = binding.exchange_type in ("direct", "topic")
+        arguments = dict(binding.arguments) if binding.exchange_type == "headers" else None
+        key = (binding.key or binding.queue) if by_key else ""
+        channel.queue_bind(binding.queue, binding.exchange, key, arguments)
+
+    def send(self, exchange: str, key: str, body: bytes, headers: Mapping[str, Value]) -> None:
+        """Send one message of JSON."""
+        import pika
+
+        if self._channel is None:
+            self.connect()
+        properties = pika.BasicProperties(content_type="application/json", headers=dict(headers))
+        try:
+            self._channel.basic_publish(exchange, key, body, properties)
+        except Exception as exc:  # pika's own, the socket's, and assertions of pika's where a connection breaks off
+            self.close()
+            raise StoreError(f"RabbitMQ: {_words(exc)}") from exc
+
+    def tend(self) -> None:
+        """Answer the server's heartbeats, where nothing has been sent for a while."""
+        if self._connection is not None:
+            try:
+                self._connection.process_data_events(0)
+            except Exception:  # as in `send`, which connects again
+                self.close()
+
+    def close(self) -> None:
+        """Disconnect; what was sent arrives."""
+        connection, self._connection, self._channel = self._connection, None, None
+        if connection is not None and connection.is_open:
+            with contextlib.suppress(Exception):  # whatever pika says of a connection that is given up
+                connection.close()
+
+
+def _words(error: BaseException) -> str:
+    """An error of pika's, whose text is often empty."""
+    inner = error.args[0] if error.args and isinstance(error.args[0], BaseException) else error
+    return str(getattr(inner, "exception", None) or inner) or type(inner).__name__
