@@ -45,6 +45,7 @@ WHOLE = "whole"
 CRAWL = "crawl"
 DATABASES = "databases"
 SEGMENTS = "segments"
+EXPORT = "export"
 CHECKS = "checks"
 SHELL = "shell"
 
@@ -53,6 +54,7 @@ GROUPS = {
     CRAWL: "The crawl cycle, in order",
     DATABASES: "Databases",
     SEGMENTS: "Segments and files",
+    EXPORT: "Pages for other programs",
     CHECKS: "Looking at one thing",
     SHELL: "The installation",
 }
@@ -124,6 +126,11 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "any Hadoop file", "stdout", "print SequenceFiles, MapFiles and folders of them as text or JSON",
                 "minutch text crawl/linkdb/current -json"),
     ),
+    EXPORT: (
+        Command("dump", "minutch.archive.dump", "org.apache.nutch.tools.FileDumper",
+                "segments: content", "a folder", "each page as a file of its own",
+                "minutch dump -outputDir pages/ -segment crawl/segments"),
+    ),
     CHECKS: (
         Command("parsechecker", "minutch.parse.parsechecker", "org.apache.nutch.parse.ParserChecker",
                 "a URL", "stdout", "fetch and parse one page and show what comes out",
@@ -181,7 +188,6 @@ MISSING = {
     "linkrank": ("scoring.webgraph.LinkRank", _NO_WEBGRAPH),
     "scoreupdater": ("scoring.webgraph.ScoreUpdater", _NO_WEBGRAPH),
     "nodedumper": ("scoring.webgraph.NodeDumper", "`minutch readlinkdb LINKDB -dump OUT` has the links to each page"),
-    "dump": ("tools.FileDumper", "`minutch readseg -dump SEGMENT OUT` writes a segment as text"),
     "commoncrawldump": ("tools.CommonCrawlDataDumper", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
     "warc": ("tools.warc.WARCExporter", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
     "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests"),
