@@ -130,6 +130,12 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("dump", "minutch.archive.dump", "org.apache.nutch.tools.FileDumper",
                 "segments: content", "a folder", "each page as a file of its own",
                 "minutch dump -outputDir pages/ -segment crawl/segments"),
+        Command("commoncrawldump", "minutch.archive.commoncrawldump", "org.apache.nutch.tools.CommonCrawlDataDumper",
+                "segments: content; linkdb", "a folder", "each page with its headers as CBOR, or all of them as WARC",
+                "minutch commoncrawldump -outputDir pages/ -segment crawl/segments"),
+        Command("warc", "minutch.archive.warc", "org.apache.nutch.tools.warc.WARCExporter",
+                "segments: content, crawl_fetch", "WARC files", "the pages of segments as a web archive",
+                "minutch warc archive/ -dir crawl/segments -includeParseText"),
     ),
     CHECKS: (
         Command("parsechecker", "minutch.parse.parsechecker", "org.apache.nutch.parse.ParserChecker",
@@ -188,8 +194,6 @@ MISSING = {
     "linkrank": ("scoring.webgraph.LinkRank", _NO_WEBGRAPH),
     "scoreupdater": ("scoring.webgraph.ScoreUpdater", _NO_WEBGRAPH),
     "nodedumper": ("scoring.webgraph.NodeDumper", "`minutch readlinkdb LINKDB -dump OUT` has the links to each page"),
-    "commoncrawldump": ("tools.CommonCrawlDataDumper", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
-    "warc": ("tools.warc.WARCExporter", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
     "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests"),
     "startserver": ("service.NutchServer", "Nutch 1.23 has none either; `minutch crawl` takes all its settings by -D"),
 }

@@ -132,7 +132,7 @@ def test_errors_are_one_line(
 
 
 HARMLESS = ("showproperties", "plugin", "init", "warm")
-SHOW_USAGE = ("dump",)
+SHOW_USAGE = ("dump", "commoncrawldump")
 
 
 @pytest.mark.parametrize("name", [name for name in flow.commands() if name not in (*HARMLESS, *SHOW_USAGE)])

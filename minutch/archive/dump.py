@@ -14,19 +14,18 @@ makes a name that is not a file's below <out>, or another page's; a run that fai
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
+from minutch.archive.jsontext import string
 from minutch.archive.mediatypes import MediaTypes
 from minutch.archive.names import page_name, reversed_name, two_levels
 from minutch.archive.pagefiles import PageFiles, page_files
 from minutch.archive.sources import find_segments, pages
 from minutch.arguments import Arguments, Flag, fail, parse
-from minutch.formats.javaio import encode_text
 from minutch.job import Counters, JobContext
 from minutch.segment.store import Segment
 
@@ -120,15 +119,11 @@ def dump(
 
 def _write(files: PageFiles, name: str, url: str, page: bytes, note: Callable[[Path, str], None]) -> str:
     """One page into its file, unless it has one; returns what is counted."""
-    name, is_new = files.claim(name, url)
-    path = files.out.absolute() / name
+    place = files.add(name, url, page)
+    path = files.out.absolute() / place.name
     note(path, url)
-    if not is_new:
-        log.debug("Skipping writing: [%s]: file already exists", path)
-        return SEEN
-    log.debug("Writing: [%s]", path)
-    files.path(name).write_bytes(page)
-    return WRITTEN
+    log.debug("Writing: [%s]" if place.is_new else "Skipping writing: [%s]: file already exists", path)
+    return WRITTEN if place.is_new else SEEN
 
 
 @contextmanager
@@ -146,11 +141,7 @@ def _noting(file: TextIO) -> Callable[[Path, str], None]:
 
     def note(path: Path, url: str) -> None:
         nonlocal comma
-        file.write(f"{comma}{_json(str(path))}:{_json(url)}")
+        file.write(f"{comma}{string(str(path))}:{string(url)}")
         comma = ","
 
     return note
-
-
-def _json(text: str) -> str:
-    return json.dumps(encode_text(text).decode("utf-8", "replace"), ensure_ascii=False)

@@ -65,7 +65,7 @@ def reversed_name(url: str) -> str:
 
 def epoch_name(url: str, epoch: int, suffix: str = "") -> str:
     """`com/example/www/<sha1>/<ms since 1970>.<suffix>`."""
-    suffix = _shortened(suffix or split_name(url)[1] or "html", MAX_SUFFIX)
+    suffix = _shortened(suffix or split_name(url)[1] or "html", MAX_SUFFIX, drop="")
     return "/".join((*host_folders(url), url_sha1(url), f"{epoch}.{suffix}"))
 
 
@@ -99,13 +99,13 @@ def _label(label: str) -> str:
     return f"%{ord(name[0]):02X}{name[1:]}" if _RESERVED.fullmatch(name) else name
 
 
-def _shortened(text: str, limit: int) -> str:
-    """The first `limit` UTF-16 units, question marks dropped, safe."""
+def _shortened(text: str, limit: int, drop: str = "?") -> str:
+    """The first `limit` UTF-16 units without the character `drop`, safe."""
     units = text.encode("utf-16-le", "surrogatepass")[: 2 * limit]
     cut = units.decode("utf-16-le", "surrogatepass")
     if cut and "\ud800" <= cut[-1] <= "\udbff":
         cut = cut[:-1]
-    name = safe(cut.replace("?", "")).encode()
+    name = safe(cut.replace(drop, "")).encode()
     return name[:_MAX_BYTES].decode("utf-8", "ignore")
 
 

@@ -68,6 +68,13 @@ class PageFiles:
             raise StoreError(f"can't keep the table of file names in a temporary file: {exc}") from exc
         return None
 
+    def add(self, name: str, url: str, data: bytes) -> Place:
+        """A page's file, unless there is one."""
+        place = self.claim(name, url)
+        if place.is_new:
+            self.path(place.name).write_bytes(data)
+        return place
+
     def path(self, name: str) -> Path:
         """Where a file of a claimed name is to be written; its folder is there."""
         path = self._files / name

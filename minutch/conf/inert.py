@@ -39,7 +39,6 @@ INERT: frozenset[str] = frozenset(
         "htmlunit.enable.css",
         "htmlunit.enable.javascript",
         "htmlunit.javascript.timeout",
-        "http.agent.host",
         "http.proxy.realm",
         "index.arbitrary.all.fields.access.0",
         "index.arbitrary.className.0",

@@ -71,6 +71,7 @@ def _statuses(view: View) -> dict[bytes, int]:
 _DAY = 86_400_000
 _SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "3"}
 """Everything goes through the disk, into another number of parts."""
+_SEGMENTS = ("-segment", "{work}/segments")
 
 JOBS: Final = {
     job.name: job
@@ -96,7 +97,10 @@ JOBS: Final = {
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
-        Job("dump", "linked", ("dump", "-outputDir", "{work}/dump", "-segment", "{work}/segments", "-flatdir")),
+        Job("dump", "linked", ("dump", "-outputDir", "{work}/dump", *_SEGMENTS, "-flatdir")),
+        Job("commoncrawldump", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS)),
+        Job("commoncrawldump-warc", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS, "-warc")),
+        Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
     )
 }
