@@ -166,10 +166,40 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 'eval "$(minutch completion bash)"', usage_exit=1),
     ),
 }
+
+CLASSES: tuple[Command, ...] = (
+    Command("crawl.AdaptiveFetchSchedule", "minutch.crawldb.adaptivefetchschedule",
+            "org.apache.nutch.crawl.AdaptiveFetchSchedule",
+            "", "stdout", "when the adaptive schedule fetches a page that changes every 30 days",
+            "minutch crawl.AdaptiveFetchSchedule"),
+    Command("crawl.MimeAdaptiveFetchSchedule", "minutch.crawldb.mimeadaptivefetchschedule",
+            "org.apache.nutch.crawl.MimeAdaptiveFetchSchedule",
+            "", "stdout", "the same of the schedule that goes by media type",
+            "minutch crawl.MimeAdaptiveFetchSchedule"),
+    Command("crawl.TextProfileSignature", "minutch.parse.textprofilesignature",
+            "org.apache.nutch.crawl.TextProfileSignature",
+            "a folder of texts", "stdout", "the text profile signature of each file",
+            "minutch crawl.TextProfileSignature texts/"),
+    Command("util.EncodingDetector", "minutch.parse.encodingdetector", "org.apache.nutch.util.EncodingDetector",
+            "an HTML file", "stdout", "the charset of a page",
+            "minutch util.EncodingDetector page.html", usage_exit=1),
+    Command("util.URLUtil", "minutch.urls.urlutil", "org.apache.nutch.util.URLUtil",
+            "a URL", "stdout", "the registered domain of a URL",
+            "minutch util.URLUtil https://www.example.co.uk/", usage_exit=0),
+    Command("tools.ResolveUrls", "minutch.urls.resolveurls", "org.apache.nutch.tools.ResolveUrls",
+            "URL list", "stdout", "which hosts have an address",
+            "minutch tools.ResolveUrls -urls urls.txt"),
+)
+"""Commands that Nutch runs by the names of their classes alone."""
 # fmt: on
 
 REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 """Commands that Nutch refuses too, and their successors."""
+
+ENDED = {
+    "tools.DmozParser": "the directory closed in 2017; `minutch inject` takes any list of URLs",
+}
+"""Classes whose subject is no more, and what to do instead."""
 
 _HOSTS = "`minutch readdb CRAWLDB -stats -sort` counts by host"
 _NO_INDEX = "`minutch readseg -dump` writes a segment's text; Nutch's own index reads the same files"
@@ -207,7 +237,7 @@ def commands() -> dict[str, Command]:
 
 def find(name: str) -> Command | None:
     """The command of a name or of one of Nutch's class names, with or without its package."""
-    for command in commands().values():
+    for command in (*commands().values(), *CLASSES):
         java = command.nutch_class
         if name == command.name or (java and name in (java, java.removeprefix("org.apache.nutch."))):
             return command
@@ -220,6 +250,11 @@ def missing(name: str) -> tuple[str, str] | None:
         if name.removeprefix("org.apache.nutch.") in (command, java):
             return command, instead
     return None
+
+
+def ended(name: str) -> str | None:
+    """What to do instead of a class whose subject is no more; None for any other name."""
+    return ENDED.get(name.removeprefix("org.apache.nutch."))
 
 
 def suggestions(name: str) -> list[str]:

@@ -54,13 +54,17 @@ NUTCH = {
 }
 """Nutch's src/bin/nutch, 1.22 and 1.23-SNAPSHOT: commands, and the classes below org.apache.nutch that they run."""
 
+CLASSES = {"crawl.AdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule", "crawl.TextProfileSignature"}
+CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
+"""Classes of Nutch that are run by their names alone."""
+
 OWN = {"init", "crawl", "fsck", "unlock", "text", "warm", "completion"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", flow.commands().values(), ids=lambda command: command.name)
+@pytest.mark.parametrize("command", [*flow.commands().values(), *flow.CLASSES], ids=lambda command: command.name)
 def test_a_commands_module_runs_and_has_a_usage(command: flow.Command) -> None:
     module = importlib.import_module(command.module)
     assert callable(module.run)
@@ -85,6 +89,13 @@ def test_commands_have_nutchs_names_and_classes() -> None:
             assert command.nutch_class == ""
         else:
             assert command.nutch_class.removeprefix("org.apache.nutch.") == NUTCH[command.name]
+
+
+def test_classes_that_are_run_by_their_names() -> None:
+    assert {command.name for command in flow.CLASSES} == CLASSES
+    for command in flow.CLASSES:
+        assert command.nutch_class == f"org.apache.nutch.{command.name}"
+        assert flow.find(command.name) is flow.find(command.nutch_class) is command
 
 
 def test_commands_that_are_missing_are_named() -> None:

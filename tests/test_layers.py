@@ -22,7 +22,8 @@ ROWS = re.findall(r"^\| (\d) \| [^|]+ \| (.*) \|$", DESIGN, re.MULTILINE)
 LAYERS = {name: int(number) for number, names in ROWS for name in re.findall(r"`(\w+)`", names)}
 BOXES = {name for name, number in LAYERS.items() if number == 4}
 COMMANDS = {name for name, number in LAYERS.items() if number == max(LAYERS.values())}
-JOBS = {command.module for command in flow.commands().values() if command.module.split(".")[1] not in COMMANDS}
+RUN = (*flow.commands().values(), *flow.CLASSES)
+JOBS = {command.module for command in RUN if command.module.split(".")[1] not in COMMANDS}
 
 PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock", "state"}
 PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd"}
