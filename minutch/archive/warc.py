@@ -27,6 +27,7 @@ from minutch.formats.checksum import ChecksumWriter
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_FETCH_NOTMODIFIED, STATUS_FETCH_SUCCESS
 from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment, segments_in
+from minutch.tables.compression import is_compressed
 from minutch.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,6 @@ FLAGS: Final = (
 )
 ONLY_SUCCESSFUL_PROPERTY: Final = "warc.exporter.only.successful.responses"
 SIZE_PROPERTY: Final = "warc.output.segment.size"
-COMPRESS_PROPERTY: Final = "mapreduce.output.fileoutputformat.compress"
 
 WRITTEN: Final = "pages written"
 NO_CONTENT: Final = "pages without content"
@@ -91,7 +91,7 @@ def export(
     StoreError if `out` exists or a segment lacks a folder, FormatError for damage.
     """
     require_absent(out)
-    compress = bool(context.conf.get_boolean(COMPRESS_PROPERTY, False))
+    compress = is_compressed(context.conf)
     limit = _limit(context.conf)
     for segment in segments:
         for folder in folders:
