@@ -15,7 +15,8 @@ from minutch.job import JobContext
 from tests.support.golden import GOLDEN
 
 COMMANDS = GOLDEN / "commands"
-_LOG = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (\w+) (\S+) \[[^]]*\] ?")
+LOG = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (\w+) (\S+) \[[^]]*\] ?")
+"""What stands before a log message."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class NutchRun:
         lines = self.console[2:-1]
         if "# stderr" in lines:
             lines = lines[: lines.index("# stderr")]
-        return [line for line in lines if not _LOG.match(line)]
+        return [line for line in lines if not LOG.match(line)]
 
     @property
     def errors(self) -> list[str]:
@@ -67,7 +68,7 @@ class NutchRun:
         found: list[str] = []
         own = False
         for line in self.console[2:-1]:
-            match = _LOG.match(line)
+            match = LOG.match(line)
             if match:
                 own = match[2].rpartition(".")[2] == logger
                 if own:
