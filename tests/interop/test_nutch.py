@@ -237,6 +237,8 @@ def test_nutch_compresses_as_minutch_does(nutch: Nutch, tmp_path: Path, kind: st
         with SequenceFileReader(ours) as one, SequenceFileReader(theirs) as other:
             assert (one.compression, one.codec) == (other.compression, other.codec) == (kind, given[CODEC_PROPERTY])
             assert [key for key, _ in one] == [key for key, _ in other]
+        with SequenceFileReader(ours.with_name("index")) as one, SequenceFileReader(theirs.with_name("index")) as other:
+            assert (one.compression, one.codec) == (other.compression, other.codec)
     assert _records_below(tmp_path / "ours-db") == _records_below(tmp_path / "theirs-db")
     assert (tmp_path / "ours-url").read_bytes() == (tmp_path / "theirs-url").read_bytes()
     assert sorted((tmp_path / "ours-to").read_bytes()) == sorted((tmp_path / "theirs-to").read_bytes())
