@@ -107,7 +107,9 @@ def run(args: list[str], context: JobContext) -> int:
         for url, content in _all_pages(segments):
             counters.add(writer.write(url, content) if types.chooses(content.content) else LEFT_OUT)
             progress.advance()
-    log.info("CommonsCrawlDataDumper File Stats: %s", types.text(with_chosen=given["-mimetype"] is not None))
+    stats = types.text(with_chosen=given["-mimetype"] is not None)
+    for line in f"CommonsCrawlDataDumper File Stats: {stats}".splitlines():
+        log.info("%s", line)
     context.report("CommonCrawlDataDumper", counters)
     return 0
 

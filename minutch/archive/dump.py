@@ -71,7 +71,8 @@ def run(args: list[str], context: JobContext) -> int:
         context.print(f"Dumper File Stats: {types.text()}")
         return 0
     counters = dump(segments, Path(given["-outputDir"]), types, _naming(given), context)
-    log.info("Dumper File Stats: %s", types.text())
+    for line in f"Dumper File Stats: {types.text()}".splitlines():
+        log.info("%s", line)
     context.report("FileDumper", counters)
     return 0
 

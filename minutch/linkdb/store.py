@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError
+from minutch.errors import ConfigError, FormatError
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlinks
@@ -35,7 +35,10 @@ class LinkDb(Database):
     @cached_property
     def layout(self) -> str:
         """The layout of the records; LAYOUT_METADATA where none of them decides."""
-        return layout_of(self._values())
+        try:
+            return layout_of(self._values())
+        except FormatError as exc:
+            raise exc.at(self.path) from None
 
     def _values(self) -> Iterator[bytes]:
         for part in self.parts():
