@@ -152,6 +152,9 @@ def _command(name: str) -> flow.Command:
         return command
     if name in flow.REPLACED:
         raise MinutchError(f"{name} is no command any more", hint=f"its successor is {flow.REPLACED[name]}")
+    ended = flow.ended(name)
+    if ended is not None:
+        raise MinutchError(f"{name} is no command any more", hint=ended)
     missing = flow.missing(name)
     if missing is not None:
         raise UsageError(f"this version of minutch does not have Nutch's {missing[0]}", hint=missing[1])

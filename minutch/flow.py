@@ -49,6 +49,7 @@ CRAWL = "crawl"
 DATABASES = "databases"
 SCORES = "scores"
 SEGMENTS = "segments"
+EXPORT = "export"
 CHECKS = "checks"
 SHELL = "shell"
 
@@ -58,6 +59,7 @@ GROUPS = {
     DATABASES: "Databases",
     SCORES: "Scores from links, in order",
     SEGMENTS: "Segments and files",
+    EXPORT: "Pages for other programs",
     CHECKS: "Looking at one thing",
     SHELL: "The installation",
 }
@@ -151,6 +153,17 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "any Hadoop file", "stdout", "print SequenceFiles, MapFiles and folders of them as text or JSON",
                 "minutch text crawl/linkdb/current -json"),
     ),
+    EXPORT: (
+        Command("dump", "minutch.archive.dump", "org.apache.nutch.tools.FileDumper",
+                "segments: content", "a folder", "each page as a file of its own",
+                "minutch dump -outputDir pages/ -segment crawl/segments"),
+        Command("commoncrawldump", "minutch.archive.commoncrawldump", "org.apache.nutch.tools.CommonCrawlDataDumper",
+                "segments: content; linkdb", "a folder", "each page with its headers as CBOR, or all of them as WARC",
+                "minutch commoncrawldump -outputDir pages/ -segment crawl/segments"),
+        Command("warc", "minutch.archive.warc", "org.apache.nutch.tools.warc.WARCExporter",
+                "segments: content, crawl_fetch", "WARC files", "the pages of segments as a web archive",
+                "minutch warc archive/ -dir crawl/segments -includeParseText"),
+    ),
     CHECKS: (
         Command("parsechecker", "minutch.parse.parsechecker", "org.apache.nutch.parse.ParserChecker",
                 "a URL", "stdout", "fetch and parse one page and show what comes out",
@@ -200,12 +213,38 @@ CLASSES: tuple[Command, ...] = (
             "webgraphdb: loops", "stdout", "the loop that a page is in, as older Nutch found it",
             "minutch scoring.webgraph.LoopReader -webgraphdb graph -url http://x/",
             usage_exit=0),
+    Command("crawl.AdaptiveFetchSchedule", "minutch.crawldb.adaptivefetchschedule",
+            "org.apache.nutch.crawl.AdaptiveFetchSchedule",
+            "", "stdout", "when the adaptive schedule fetches a page that changes every 30 days",
+            "minutch crawl.AdaptiveFetchSchedule"),
+    Command("crawl.MimeAdaptiveFetchSchedule", "minutch.crawldb.mimeadaptivefetchschedule",
+            "org.apache.nutch.crawl.MimeAdaptiveFetchSchedule",
+            "", "stdout", "the same of the schedule that goes by media type",
+            "minutch crawl.MimeAdaptiveFetchSchedule"),
+    Command("crawl.TextProfileSignature", "minutch.parse.textprofilesignature",
+            "org.apache.nutch.crawl.TextProfileSignature",
+            "a folder of texts", "stdout", "the text profile signature of each file",
+            "minutch crawl.TextProfileSignature texts/"),
+    Command("util.EncodingDetector", "minutch.parse.encodingdetector", "org.apache.nutch.util.EncodingDetector",
+            "an HTML file", "stdout", "the charset of a page",
+            "minutch util.EncodingDetector page.html", usage_exit=1),
+    Command("util.URLUtil", "minutch.urls.urlutil", "org.apache.nutch.util.URLUtil",
+            "a URL", "stdout", "the registered domain of a URL",
+            "minutch util.URLUtil https://www.example.co.uk/", usage_exit=0),
+    Command("tools.ResolveUrls", "minutch.urls.resolveurls", "org.apache.nutch.tools.ResolveUrls",
+            "URL list", "stdout", "which hosts have an address",
+            "minutch tools.ResolveUrls -urls urls.txt"),
 )
 """Commands that Nutch runs by the names of their classes alone."""
 # fmt: on
 
 REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 """Commands that Nutch refuses too, and their successors."""
+
+ENDED = {
+    "tools.DmozParser": "the directory closed in 2017; `minutch inject` takes any list of URLs",
+}
+"""Classes whose subject is no more, and what to do instead."""
 
 _HOSTS = "`minutch readdb CRAWLDB -stats -sort` counts by host"
 _NO_INDEX = "`minutch readseg -dump` writes a segment's text; Nutch's own index reads the same files"
@@ -222,9 +261,6 @@ MISSING = {
     "index": ("indexer.IndexingJob", _NO_INDEX),
     "clean": ("indexer.CleaningJob", _NO_INDEX),
     "indexchecker": ("indexer.IndexingFiltersChecker", "`minutch parsechecker URL` shows what parsing finds"),
-    "dump": ("tools.FileDumper", "`minutch readseg -dump SEGMENT OUT` writes a segment as text"),
-    "commoncrawldump": ("tools.CommonCrawlDataDumper", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
-    "warc": ("tools.warc.WARCExporter", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
     "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests"),
     "startserver": ("service.NutchServer", "Nutch 1.23 has none either; `minutch crawl` takes all its settings by -D"),
 }
@@ -251,6 +287,11 @@ def missing(name: str) -> tuple[str, str] | None:
         if name.removeprefix("org.apache.nutch.") in (command, java):
             return command, instead
     return None
+
+
+def ended(name: str) -> str | None:
+    """What to do instead of a class whose subject is no more; None for any other name."""
+    return ENDED.get(name.removeprefix("org.apache.nutch."))
 
 
 def suggestions(name: str) -> list[str]:

@@ -131,13 +131,21 @@ def test_errors_are_one_line(
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in flow.commands() if name not in ("showproperties", "plugin", "init", "warm")]
-)
+HARMLESS = ("showproperties", "plugin", "init", "warm")
+SHOW_USAGE = ("dump", "commoncrawldump")
+
+
+@pytest.mark.parametrize("name", [name for name in flow.commands() if name not in (*HARMLESS, *SHOW_USAGE)])
 def test_wrong_usage_ends_as_nutch_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """DeduplicationJob and src/bin/crawl exit with 1 after their usage, all others with -1."""
     assert cli.main([name]) == (1 if name in ("crawl", "dedup", "completion") else 255)
     assert capsys.readouterr().err.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("name", SHOW_USAGE)
+def test_no_arguments_ask_for_the_usage(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name]) == 0
+    assert capsys.readouterr().out.startswith("usage: ")
 
 
 @pytest.mark.parametrize("words", [["-v", "inject"], ["inject", "-v"]])

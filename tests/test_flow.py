@@ -55,8 +55,10 @@ NUTCH = {
 """Nutch's src/bin/nutch, 1.22 and 1.23-SNAPSHOT: commands, and the classes below org.apache.nutch that they run."""
 
 CLASSES = {"scoring.webgraph.LinkDumper", "scoring.webgraph.LinkDumper$Reader", "scoring.webgraph.NodeReader"}
-CLASSES |= {"scoring.webgraph.LoopReader"}
-"""Classes of Nutch that are run by their names alone; the last one until 1.11."""
+CLASSES |= {"scoring.webgraph.LoopReader"}  # until Nutch 1.11
+CLASSES |= {"crawl.AdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule", "crawl.TextProfileSignature"}
+CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
+"""Classes of Nutch that are run by their names alone."""
 
 OWN = {"init", "crawl", "fsck", "unlock", "text", "warm", "completion"}
 """Commands that Nutch does not have (crawl is a script there)."""

@@ -15,7 +15,6 @@ INERT: frozenset[str] = frozenset(
         "htmlunit.enable.css",
         "htmlunit.enable.javascript",
         "htmlunit.javascript.timeout",
-        "http.agent.host",
         "http.proxy.realm",  # libcurl shows the credentials to the proxy that they are for before it names a realm
         "index.arbitrary.all.fields.access.0",
         "index.arbitrary.className.0",

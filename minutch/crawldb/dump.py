@@ -27,6 +27,7 @@ from minutch.expressions import compile_expression
 from minutch.formats.javahash import float32, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import status_name
+from minutch.tables.compression import output_compression
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
 from minutch.tables.matching import matching
@@ -114,7 +115,7 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
     """
     require_absent(out)
     db.require_parts()
-    select = selection.compiled()
+    select, compression = selection.compiled(), output_compression(context.conf)
     counters = Counters()
     counters.add(WRITTEN, 0)
     with (
@@ -123,7 +124,7 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
         context.progress("readdb -dump", db.estimate) as progress,
     ):
         for part in range(entries.parts):
-            with FORMATS[kind](folder / part_name(part)) as writer:
+            with FORMATS[kind](folder / part_name(part), compression) as writer:
                 for frame in entries.streams(part)[0]:
                     chosen = select(frame)
                     writer.write(chosen)

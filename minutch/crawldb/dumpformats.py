@@ -26,6 +26,7 @@ from minutch.formats.checksum import ChecksumWriter
 from minutch.formats.javahash import date_to_string, float_to_string
 from minutch.formats.writables import MapWritable, Writable
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
+from minutch.tables.compression import Compression
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.frame import decode_keys
 from minutch.tables.textparts import float_texts, mapped
@@ -77,14 +78,14 @@ class _TextWriter(AbstractContextManager["_TextWriter"]):
         self._file.close()
 
 
-def _crawldb_writer(path: Path) -> CrawlDataWriter:
-    return CrawlDataWriter(path, mapfile=True)
+def _crawldb_writer(path: Path, compression: Compression) -> CrawlDataWriter:
+    return CrawlDataWriter(path, mapfile=True, **compression.options)
 
 
-FORMATS: Final[dict[str, Callable[[Path], AbstractContextManager[Writer]]]] = {
-    "normal": lambda path: _TextWriter(path, "", b"", _normal),
-    "csv": lambda path: _TextWriter(path, CSV_HEADER, b'"', _csv),
-    "json": lambda path: _TextWriter(path, "", b'{"url": ', _json, escape=True),
+FORMATS: Final[dict[str, Callable[[Path, Compression], AbstractContextManager[Writer]]]] = {
+    "normal": lambda path, _: _TextWriter(path, "", b"", _normal),
+    "csv": lambda path, _: _TextWriter(path, CSV_HEADER, b'"', _csv),
+    "json": lambda path, _: _TextWriter(path, "", b'{"url": ', _json, escape=True),
     "crawldb": _crawldb_writer,
 }
 """Value of -format -> writer of a part."""

@@ -31,6 +31,7 @@ from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
+from minutch.tables.compression import Compression, output_compression
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, empty, encode_keys
 from minutch.tables.merge import aligned
 from minutch.tables.packed import Patched
@@ -193,16 +194,16 @@ def _replace(
     sources: Sources,
     step: Step[T],
     progress: Progress,
-    open_writer: Callable[[Path, int], TableWriter[T]],
+    open_writer: Callable[[Path, int, Compression], TableWriter[T]],
 ) -> Counters:
-    parts = number_of_parts(conf)
+    parts, compression = number_of_parts(conf), output_compression(conf)
     threads = 1 if parts >= workers() else 0
     progress.expect(db.estimate)
     with db.replacement(keep_old=conf.get_boolean("db.preserve.backup", True)) as directory:
 
         def write_part(part: int) -> Counters:
             counters = Counters()
-            with open_writer(directory, part) as writer:
+            with open_writer(directory, part, compression) as writer:
                 for frame, counted in ordered(step, aligned(*sources(part)), threads):
                     writer.write(frame)
                     counters.merge(counted)

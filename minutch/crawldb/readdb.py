@@ -4,6 +4,8 @@
     -url <url>                                  one entry, on standard output
     -dump <out_dir> [-format …] [selection]     all entries, or some, in the formats of `dumpformats`
     -topN <nnnn> <out_dir> [<min>]              score and URL of the highest scores
+    -listen <port> [-keepClientCnxOpen]         one entry for each line of a connection
+    -stdin                                      one entry for each line of standard input
 
 Several of these may follow one another on one line; they run in that order.
 Source: org.apache.nutch.crawl.CrawlDbReader.
@@ -20,10 +22,12 @@ from typing import Final, NamedTuple
 from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.crawldb.store import CrawlDb
 from minutch.job import JobContext
+from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """CrawlDbReader <crawldb> (-stats | -dump <out_dir> | -topN <nnnn> <out_dir> [<min>] | -url <url>)
+USAGE: Final = """CrawlDbReader <crawldb> (-stats | -dump <out_dir> | -topN <nnnn> <out_dir> [<min>] | -url <url> | \
+-listen <port>)
 \t<crawldb>\tthe CrawlDb to read
 \t-stats [-sort] \tprint statistics
 \t\t[-sort]\tand for each status its hosts
@@ -39,7 +43,9 @@ USAGE: Final = """CrawlDbReader <crawldb> (-stats | -dump <out_dir> | -topN <nnn
 \t\t[-sample <fraction>]\tonly a sample of about this size; the same URLs each time
 \t-url <url>\tprint the entry of <url>
 \t-topN <nnnn> <out_dir> [<min>]\twrite the <nnnn> URLs with the highest scores to a file in <out_dir>
-\t\t[<min>]\tonly scores from this one up"""
+\t\t[<min>]\tonly scores from this one up
+\t-stdin\tprint the entries of URLs that come on standard input, one on each line
+\t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this machine"""
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -73,9 +79,18 @@ def _stats(db: CrawlDb, given: Arguments, context: JobContext) -> None:
 
 
 def _url(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    datum = db.get(given["-url"])
-    context.print(f"URL: {given['-url']}")
-    context.print("not found" if datum is None else datum)
+    context.print(answer(db, given["-url"]), end="")
+
+
+def answer(db: CrawlDb, url: str) -> str:
+    """The entry of a URL as text."""
+    datum = db.get(url)
+    return f"URL: {url}\n{'not found' if datum is None else datum}\n"
+
+
+def _listen(db: CrawlDb, given: Arguments, context: JobContext) -> None:
+    db.require_parts()
+    answer_lines(given, lambda line: answer(db, line), context)
 
 
 def _dump(db: CrawlDb, given: Arguments, context: JobContext) -> None:
@@ -127,6 +142,8 @@ _COMMANDS: Final = {
             Flag("-sample", value="fraction", convert=float),
         ),
     ),
+    "-listen": _Command(_listen, LINE_FLAGS),
+    "-stdin": _Command(_listen, LINE_FLAGS),
     "-topN": _Command(_top, (Flag("-topN", value="nnnn", many=True),)),
 }
 """The command's word -> what it does, and its flags."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minutch.records.crawldatum import CrawlDatum
+from minutch.tables.compression import PLAIN, Compression
 from minutch.tables.database import Database, part_name
 
 if TYPE_CHECKING:
@@ -69,15 +70,15 @@ class CrawlDb(Database):
         return read(self.require_parts()[index])
 
     @staticmethod
-    def part_writer(directory: Path, index: int) -> CrawlDataWriter:
+    def part_writer(directory: Path, index: int, compression: Compression = PLAIN) -> CrawlDataWriter:
         """A writer of partition `index` of the CrawlDb that is being written to `directory` (see `replacement`)."""
         from minutch.tables.crawldata import CrawlDataWriter
 
-        return CrawlDataWriter(directory / part_name(index), mapfile=True)
+        return CrawlDataWriter(directory / part_name(index), mapfile=True, **compression.options)
 
     @staticmethod
-    def patched_writer(directory: Path, index: int) -> PatchedWriter:
+    def patched_writer(directory: Path, index: int, compression: Compression = PLAIN) -> PatchedWriter:
         """As `part_writer`, for packed tables with some rows put in."""
         from minutch.tables.packed import PatchedWriter
 
-        return PatchedWriter(directory / part_name(index))
+        return PatchedWriter(directory / part_name(index), **compression.options)

@@ -25,6 +25,7 @@ from minutch.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.rawmap import merge
 from minutch.segment.store import CRAWL_GENERATE, new_segment
+from minutch.tables.compression import Compression, output_compression
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
@@ -63,6 +64,7 @@ class FetchListWriter:
     def __init__(self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int | None) -> None:
         self._segments = segments
         self._parts = parts
+        self._compression = output_compression(conf)
         self._partitioner = UrlPartitioner(conf, resolve, seed)
 
     def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
@@ -72,10 +74,10 @@ class FetchListWriter:
         shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
         with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
             for part, rows in enumerate(shares):
-                _write_part(segment.path / CRAWL_GENERATE / part_name(part), entries[rows])
+                _write_part(segment.path / CRAWL_GENERATE / part_name(part), entries[rows], self._compression)
         return segment.path
 
 
-def _write_part(path: Path, entries: pl.DataFrame) -> None:
-    with CrawlDataWriter(path, mapfile=False) as writer:
+def _write_part(path: Path, entries: pl.DataFrame, compression: Compression) -> None:
+    with CrawlDataWriter(path, mapfile=False, **compression.options) as writer:
         writer.write(entries)

@@ -208,7 +208,7 @@ class MapFileWriter(WholeOrNothing):
             )
             stack.callback(self.data.discard)
             self._index = SequenceFileWriter(
-                self.path / INDEX, key_class, LONG, compression=BLOCK, codec=codec, metadata=metadata, sync=index_sync
+                self.path / INDEX, key_class, LONG, compression=BLOCK, metadata=metadata, sync=index_sync
             )
             stack.pop_all()
         self._sort = sort_key(key_class)

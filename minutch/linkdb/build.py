@@ -22,6 +22,7 @@ from minutch.kernels.arrow import from_series
 from minutch.linkdb.rules import LINKS_SCHEMA, UrlChain
 from minutch.linkdb.store import LinkDb
 from minutch.records.linksets import LinkSets, Rows
+from minutch.tables.compression import output_compression
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
 
@@ -52,6 +53,7 @@ def build(
 
     Whether the links fit into memory, and how many partitions and cores there are, does not change the records.
     """
+    compression = output_compression(conf, always=True)
     parts, limit = number_of_parts(conf), conf.get_int(MAX_INLINKS_PROPERTY, 10_000)
     with Shuffle(parts, LINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=db.path) as shuffle:
         for table in links:
@@ -61,7 +63,7 @@ def build(
 
             def write_part(part: int) -> tuple[int, int]:
                 pages = written = 0
-                with db.part_writer(directory, part, layout) as writer:
+                with db.part_writer(directory, part, layout, compression) as writer:
                     for frame, order in shuffle.ordered(part):
                         for sets in merged(frame, order, limit).batches(_BATCH):
                             writer.write(sets)

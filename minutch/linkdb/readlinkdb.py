@@ -24,6 +24,7 @@ from minutch.formats.writables import MapWritable
 from minutch.job import Counters, JobContext
 from minutch.linkdb.build import PAGES, WRITTEN
 from minutch.linkdb.store import LinkDb
+from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 from minutch.records.links import LAYOUT_METADATA, Inlink
 from minutch.tables.frame import INLINKS_SCHEMA, decode_keys
 from minutch.tables.parallel import memory_budget, number_of_parts
@@ -33,15 +34,18 @@ from minutch.urls.javaregex import JavaRegex
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """LinkDbReader <linkdb> (-dump <out_dir> [-regex <regex>] | -url <url>)
+USAGE: Final = """LinkDbReader <linkdb> (-dump <out_dir> [-regex <regex>] | -url <url> | -listen <port>)
 \t-dump <out_dir>\twrite the whole LinkDb as text to the new directory <out_dir>
 \t\t-regex <regex>\tonly URLs that match the expression as a whole
-\t-url <url>\tprint the links to <url>"""
+\t-url <url>\tprint the links to <url>
+\t-stdin\tprint the links to URLs that come on standard input, one on each line
+\t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this machine"""
 
 FLAGS: Final = (
     Flag("-dump", value="out_dir"),
     Flag("-regex", value="regex"),
     Flag("-url", value="url"),
+    *LINE_FLAGS,
 )
 
 
@@ -50,25 +54,24 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     db = LinkDb(Path(given.positional[0]))
     if given["-url"] is not None:
-        print_links(db, given["-url"], context)
+        context.print(answer(db, given["-url"]))
     elif given["-dump"] is not None:
         counters = dump(db, Path(given["-dump"]), context, given["-regex"])
         context.report("LinkDb dump", counters)
+    elif given["-listen"] is not None or given["-stdin"]:
+        db.require_parts()
+        answer_lines(given, lambda url: answer(db, url), context)
     else:
         fail("say what to read: -dump or -url", USAGE)
     return 0
 
 
-def print_links(db: LinkDb, url: str, context: JobContext) -> None:
-    """Print the links to `url`, or that nothing is known of them. Raises StoreError, FormatError."""
+def answer(db: LinkDb, url: str) -> str:
+    """The links to `url`, a line each, or that nothing is known of them. Raises StoreError, FormatError."""
     inlinks = db.get(url)
     if inlinks is None:
-        context.print(" - no link information.")
-    else:
-        for link in inlinks:
-            context.print(link.to_string(db.layout))
-        context.print()
-    context.print()
+        return " - no link information.\n"
+    return "".join(f"{link.to_string(db.layout)}\n" for link in inlinks) + "\n"
 
 
 def dump(db: LinkDb, out: Path, context: JobContext, regex: str | None = None) -> Counters:

@@ -15,11 +15,12 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError
+from minutch.errors import ConfigError, FormatError
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlinks
 from minutch.records.links_columns import layout_of
+from minutch.tables.compression import DEFLATED, Compression
 from minutch.tables.database import Database, part_name
 from minutch.tables.links import InlinksWriter, scan_inlinks
 
@@ -34,7 +35,10 @@ class LinkDb(Database):
     @cached_property
     def layout(self) -> str:
         """The layout of the records; LAYOUT_METADATA where none of them decides."""
-        return layout_of(self._values())
+        try:
+            return layout_of(self._values())
+        except FormatError as exc:
+            raise exc.at(self.path) from None
 
     def _values(self) -> Iterator[bytes]:
         for part in self.parts():
@@ -73,9 +77,9 @@ class LinkDb(Database):
         return scan_inlinks(self.require_parts()[index], self.layout)
 
     @staticmethod
-    def part_writer(directory: Path, index: int, layout: str) -> InlinksWriter:
+    def part_writer(directory: Path, index: int, layout: str, compression: Compression = DEFLATED) -> InlinksWriter:
         """A writer of partition `index` of the LinkDb that is being written to `directory` (see `replacement`)."""
-        return InlinksWriter(directory / part_name(index), layout)
+        return InlinksWriter(directory / part_name(index), layout, **compression.options)
 
 
 def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:

@@ -77,6 +77,10 @@ class MimeUtil:
         name, interpreted = self._from_url(url)
         return OCTET_STREAM if interpreted else name
 
+    def by_content(self, data: bytes) -> str:
+        """The type that the content alone means (Tika.detect)."""
+        return self._by_content(data)[0]
+
     def _type_of_url(self, url: str) -> tuple[str, bool]:
         """Type by suffix, and whether it says nothing because servers run such files."""
         name, over_http = file_name(url)

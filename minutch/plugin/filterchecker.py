@@ -9,11 +9,12 @@ from minutch.arguments import Flag, fail, parse
 from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters
 from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
+from minutch.plugin.repository import only
 
 USAGE = """\
 URLFilterChecker [-Dproperty=value]... [-filterName filterName] (-stdin | -listen <port> [-keepClientCnxOpen])
 
-  -filterName <plugin>  the plugin to check, as urlfilter-regex (a pattern for plugin ids; else all that are configured)
+  -filterName <name>    the filter to check, by the id of its plugin (a pattern) or by its class; else all
   -stdin                read URLs from stdin, one on each line
   -listen <port>        read them from connections to this port
   -keepClientCnxOpen    more than one on each connection"""
@@ -31,7 +32,7 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, most=0)
     conf = context.conf
     if given["-filterName"] is not None:
-        conf = conf.with_values({"plugin.includes": given["-filterName"]})
+        conf = only(conf, given["-filterName"], "urlfilter.order")
     filters = URLFilters(conf)
     names = "".join(f"{type(url_filter).__name__} " for url_filter in filters.filters)
     context.print(f"Checking combination of these URLFilters: {names}")

@@ -1,4 +1,10 @@
-"""What the checker commands share: a line in, a line out, from stdin or from connections (AbstractChecker)."""
+"""A line in, an answer out, from stdin or from connections: the checkers, readdb and readlinkdb (AbstractChecker).
+
+    line     :=  UTF-8 text LF      of one character, or of blanks alone: no answer
+    answer   :=  what the command makes of the line, LF
+
+Without -keepClientCnxOpen a connection ends after its first line. Unlike Nutch's, the server listens on loopback only.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +13,13 @@ import socketserver
 from collections.abc import Callable
 
 from minutch.arguments import Arguments, Flag
+from minutch.errors import MinutchError
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
+
+MAX_LINE = 1 << 16
+"""Bytes of a line; more is another line."""
 
 LINE_FLAGS = (Flag("-stdin"), Flag("-listen", value="port", convert=int), Flag("-keepClientCnxOpen"))
 
@@ -19,6 +29,7 @@ def answer_lines(given: Arguments, answer: Callable[[str], str], context: JobCon
     if given["-listen"] is not None:
         with LineServer(given["-listen"], answer, keep_open=given["-keepClientCnxOpen"]) as server:
             server.serve_forever()
+        return 0
     for line in context.stdin:
         context.print(answer(line.rstrip("\r\n")))
     return 0
@@ -41,9 +52,14 @@ class _Connection(socketserver.StreamRequestHandler):
     server: LineServer
 
     def handle(self) -> None:
-        for raw in self.rfile:
+        while raw := self.rfile.readline(MAX_LINE):
             line = raw.decode("utf-8", "replace").rstrip("\r\n")
             if len(line.strip()) > 1:
-                self.wfile.write(f"{self.server.answer(line)}\n".encode("utf-8", "replace"))
+                try:
+                    answer = self.server.answer(line)
+                except MinutchError as error:
+                    log.error("no answer to %s: %s", line, error)
+                    return
+                self.wfile.write(f"{answer}\n".encode("utf-8", "replace"))
             if not self.server.keep_open:
                 return

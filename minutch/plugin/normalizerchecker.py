@@ -10,12 +10,13 @@ from minutch.errors import UrlError
 from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT, URLNormalizers
 from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
+from minutch.plugin.repository import only
 
 USAGE = """\
 URLNormalizerChecker [-Dproperty=value]... [-normalizer <normalizerName>] [-scope <scope>] \
 (-stdin | -listen <port> [-keepClientCnxOpen])
 
-  -normalizer <plugin>  the plugin to check, as urlnormalizer-basic (a pattern for plugin ids; else all configured ones)
+  -normalizer <name>    the normalizer to check, by the id of its plugin (a pattern) or by its class; else all
   -scope <scope>        default, partition, generate_host_count, fetcher, crawldb, linkdb, inject, outlink or indexer
   -stdin                read URLs from stdin, one on each line
   -listen <port>        read them from connections to this port
@@ -37,7 +38,7 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, most=0)
     conf = context.conf
     if given["-normalizer"] is not None:
-        conf = conf.with_values({"plugin.includes": given["-normalizer"]})
+        conf = only(conf, given["-normalizer"], "urlnormalizer.order")
     normalizers = URLNormalizers(conf, given.get("-scope", SCOPE_DEFAULT))
     names = "".join(f"{type(normalizer).__name__} " for normalizer in normalizers.normalizers)
     context.print(f"Checking combination of these URLNormalizers: {names}")

@@ -228,6 +228,14 @@ def unmatched_includes(conf: Configuration) -> list[tuple[str, list[str]]]:
     return PluginRepository.of(conf).unmatched_includes()
 
 
+def only(conf: Configuration, name: str, order: str) -> Configuration:
+    """A configuration with the plugin of an extension's class, which alone is in the list `order`; or of a pattern."""
+    for manifest in _read_folders(plugin_folders(conf))[0].values():
+        if any(name in implementation.names for implementation in manifest.implementations):
+            return conf.with_values({"plugin.includes": re.escape(manifest.id), order: name})
+    return conf.with_values({"plugin.includes": name})
+
+
 def _read_folders(folders: Iterable[Path]) -> tuple[dict[str, Manifest], set[str]]:
     """The manifests of Python's plugins by id, and the ids of those in Java."""
     manifests: dict[str, Manifest] = {}

@@ -2,8 +2,9 @@
 
     plugin                                list: id, whether active, folder, extensions
     plugin <id> <module>[:Class] [args]   import the module and call main(args), of the class if one is named
+    plugin <id> <Nutch's class of a URL filter>     filter lines of standard input: `+url` or `-url` for each
 
-Source: the main method of org.apache.nutch.plugin.PluginRepository.
+Source: the main methods of org.apache.nutch.plugin.PluginRepository and urlfilter.api.RegexURLFilterBase.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Callable
 from minutch import arguments
 from minutch.errors import PluginError
 from minutch.job import JobContext
-from minutch.plugin.repository import PluginRepository
+from minutch.plugin.points import URLFilter
+from minutch.plugin.repository import PluginRepository, instance_of
 
 USAGE = "PluginRepository pluginId className [arg1 arg2 ...]"
 
@@ -27,8 +29,23 @@ def run(args: list[str], context: JobContext) -> int:
         return 0
     if len(args) < 2:
         arguments.fail("", USAGE)
+    url_filter = _url_filter(repository, args[0], args[1])
+    if url_filter is not None:
+        for line in context.stdin:
+            url = line.rstrip("\r\n")
+            passed = url_filter.filter(url)
+            context.print(f"-{url}" if passed is None else f"+{passed}")
+        return 0
     result = load_main(repository, args[0], args[1])(args[2:])
     return result if isinstance(result, int) else 0
+
+
+def _url_filter(repository: PluginRepository, plugin: str, name: str) -> URLFilter | None:
+    """The active URL filter of a plugin that goes by this class name; None if there is none."""
+    for extension in repository.extensions(URLFilter.point_id):
+        if extension.plugin.id == plugin and name in extension.names:
+            return instance_of(extension, URLFilter)
+    return None
 
 
 def list_plugins(repository: PluginRepository, context: JobContext) -> None:

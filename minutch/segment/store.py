@@ -33,8 +33,8 @@ from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import DATA, MapFileReader, MapFileWriter
 from minutch.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
-from minutch.formats.sequenceheader import COMPRESSIONS
 from minutch.formats.writables import UTF8, Writable
+from minutch.tables.compression import compression_type
 from minutch.tables.database import part_name, part_paths
 from minutch.tables.install import NEW, make_directory, sync_path, sync_tree
 from minutch.tables.workfolders import clear, work_folder
@@ -49,7 +49,6 @@ PARSE_DATA = "parse_data"
 PARSE_TEXT = "parse_text"
 
 NAME_LENGTH = 14
-COMPRESS_TYPE_PROPERTY = "mapreduce.output.fileoutputformat.compress.type"
 
 _CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
 
@@ -239,14 +238,8 @@ def part_writer(
 
 
 def compression_of(folder: str, conf: Configuration) -> str:
-    """How a folder is to be compressed: NONE, RECORD or BLOCK. StoreError for other configurations."""
-    fixed = LAYOUTS[folder].compression
-    if fixed is not None:
-        return fixed
-    value = (conf.get(COMPRESS_TYPE_PROPERTY) or RECORD).strip()
-    if value not in COMPRESSIONS:
-        raise StoreError(f"{COMPRESS_TYPE_PROPERTY}: expected NONE, RECORD or BLOCK, found {value!r}")
-    return value
+    """How a folder is to be compressed: NONE, RECORD or BLOCK. ConfigError for other configurations."""
+    return LAYOUTS[folder].compression or compression_type(conf)
 
 
 def segment_name(ms: int) -> str:

@@ -43,9 +43,9 @@ def scan_outlinks(path: Path, *, threads: int = 0) -> Iterator[pl.DataFrame]:
 class InlinksWriter(TableWriter[LinkSets]):
     """Writes sets of links to a LinkDb part, a MapFile whose records are compressed one by one.
 
-    Keys ascend. A row with null in `from_url` makes a key without links. `sync` and `index_sync` give the markers.
+    Options are those of `TableWriter`. Keys ascend. A row with null in `from_url` makes a key without links.
     """
 
     def __init__(self, path: Path, layout: str = LAYOUT_METADATA, **options: Any) -> None:
         encoder = InlinksEncoder(layout)
-        super().__init__(path, Inlinks.class_name, encoder.records, compression=RECORD, deflated=True, **options)
+        super().__init__(path, Inlinks.class_name, encoder.records, deflated=True, **{"compression": RECORD, **options})

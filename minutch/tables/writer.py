@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Generic, NoReturn, Protocol, Self, TypeVar
+from zlib import decompress
 
 import numpy as np
 
@@ -59,9 +60,9 @@ class _File(Protocol):
 class TableWriter(Generic[T]):
     """Writes tables to a MapFile (keys ascend) or SequenceFile of <Text, value_class>; a context manager.
 
-    `encode` makes records of a table. `compression` is NONE, RECORD or BLOCK; with `deflated`, records come with their
-    values compressed (for RECORD). `sync` and `index_sync` give the markers. The file is complete, with its `.crc`
-    siblings, when the context is left; an error removes it.
+    `encode` makes records of a table, with `deflated` each value as a zlib stream. `compression` is NONE, RECORD or
+    BLOCK, `codec` Java's class of the codec. `sync` and `index_sync` give the markers. The file is complete, with its
+    `.crc` siblings, when the context is left; an error removes it.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class TableWriter(Generic[T]):
         *,
         mapfile: bool = True,
         compression: str = NONE,
+        codec: str = DEFAULT_CODEC,
         deflated: bool = False,
         sync: bytes | None = None,
         index_sync: bytes | None = None,
@@ -79,8 +81,16 @@ class TableWriter(Generic[T]):
         self.path = path
         self.rows = 0
         self._encode = encode
-        self._deflates = compression == RECORD and not deflated
-        self._file = _open(path, value_class, mapfile, compression, sync, index_sync)
+        takes_zlib = compression == RECORD and codec == DEFAULT_CODEC
+        self._deflates = takes_zlib and not deflated
+        self._file: _File
+        if not takes_zlib and (deflated or compression != NONE):
+            inflates = deflated
+            self._file = _SingleRecords(path, value_class, mapfile, compression, codec, inflates, sync, index_sync)
+        elif mapfile:
+            self._file = BulkMapWriter(path, value_class, compression=compression, sync=sync, index_sync=index_sync)
+        else:
+            self._file = BulkWriter(path, value_class, compression=compression, sync=sync)
 
     def write(self, table: T) -> None:
         """Append the rows of `table`. FormatError if a MapFile's keys are out of order."""
@@ -110,16 +120,6 @@ class TableWriter(Generic[T]):
                 raise
         else:
             self.discard()
-
-
-def _open(
-    path: Path, value_class: str, mapfile: bool, compression: str, sync: bytes | None, index_sync: bytes | None
-) -> _File:
-    if compression == BLOCK:
-        return _SingleRecords(path, value_class, mapfile, compression, sync, index_sync)
-    if mapfile:
-        return BulkMapWriter(path, value_class, compression=compression, sync=sync, index_sync=index_sync)
-    return BulkWriter(path, value_class, compression=compression, sync=sync)
 
 
 def _deflated(records: Places) -> Places:
@@ -287,7 +287,7 @@ class BulkMapWriter:
 
 
 class _SingleRecords:
-    """A file of a kind that no kernel lays out, such as one compressed in blocks: written record by record."""
+    """A file of a kind that no kernel lays out, by another codec or in blocks: written record by record."""
 
     def __init__(
         self,
@@ -295,21 +295,24 @@ class _SingleRecords:
         value_class: str,
         mapfile: bool,
         compression: str,
+        codec: str,
+        inflates: bool,
         sync: bytes | None,
         index_sync: bytes | None,
     ) -> None:
         self._file: MapFileWriter | SequenceFileWriter
         if mapfile:
             self._file = MapFileWriter(
-                path, TEXT, value_class, compression=compression, sync=sync, index_sync=index_sync
+                path, TEXT, value_class, compression=compression, codec=codec, sync=sync, index_sync=index_sync
             )
         else:
-            self._file = SequenceFileWriter(path, TEXT, value_class, compression=compression, sync=sync)
+            self._file = SequenceFileWriter(path, TEXT, value_class, compression=compression, codec=codec, sync=sync)
+        self._inflates = inflates
         self.close, self.discard = self._file.close, self._file.discard
 
     def append(self, records: Places) -> None:
         for key, value in _each(records):
-            self._file.append_raw(encode_vlong(len(key)) + key, value)
+            self._file.append_raw(encode_vlong(len(key)) + key, decompress(value) if self._inflates else value)
 
 
 def _each(records: Places) -> Iterator[tuple[bytes, bytes]]:

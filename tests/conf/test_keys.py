@@ -42,14 +42,9 @@ def made_up() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(text))) for text in sorted(set(texts)))
 
 
-NOT_PUT_TOGETHER = {"http.agent.host"}
-"""Names that look like something in `made_up` but aren't asked for."""
-
-
 def is_named(name: str) -> bool:
     """Whether a source names the property, as it is or put together."""
-    together = name not in NOT_PUT_TOGETHER and any(pattern.fullmatch(name) for pattern in made_up())
-    return together or name in strings()
+    return name in strings() or any(pattern.fullmatch(name) for pattern in made_up())
 
 
 def declared() -> dict[str, str]:

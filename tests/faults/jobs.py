@@ -91,6 +91,7 @@ _HALF_INSTALLED = (_graph_with("nodes"), _graph_with("nodes", "inlinks"))
 _DAY = 86_400_000
 _SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "3"}
 """Everything goes through the disk, into another number of parts."""
+_SEGMENTS = ("-segment", "{work}/segments")
 
 JOBS: Final = {
     job.name: job
@@ -134,6 +135,10 @@ JOBS: Final = {
             _SPILL,
         ),
         Job("readhostdb", "hosted", ("readhostdb", "{work}/hostdb", "{work}/dump")),
+        Job("dump", "linked", ("dump", "-outputDir", "{work}/dump", *_SEGMENTS, "-flatdir")),
+        Job("commoncrawldump", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS)),
+        Job("commoncrawldump-warc", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS, "-warc")),
+        Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
     )
 }

@@ -17,7 +17,8 @@ from minutch.formats.sequencefile import SequenceFileReader
 from minutch.parse.packing import DocumentPacker
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
-from minutch.segment.store import COMPRESS_TYPE_PROPERTY, Segment
+from minutch.segment.store import Segment
+from minutch.tables.compression import TYPE_PROPERTY
 
 CONF = Configuration()
 BOTH = (Part.FETCH, Part.CONTENT)
@@ -45,7 +46,7 @@ def segment_with_logs(tmp_path: Path, conf: Configuration, *logs: list[Frame]) -
 @pytest.mark.parametrize("compression", ["RECORD", "BLOCK", "NONE"])
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_parts_are_sorted_and_whole(tmp_path: Path, compression: str, limit: int) -> None:
-    conf = CONF.with_values({COMPRESS_TYPE_PROPERTY: compression})
+    conf = CONF.with_values({TYPE_PROPERTY: compression})
     urls = [f"http://h{n % 7}/{n}" for n in range(50)]
     random.Random(3).shuffle(urls)
     frames = [page(url, n) for n, url in enumerate(urls)]
@@ -69,7 +70,7 @@ def test_equal_keys_stay_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compression", ["RECORD", "BLOCK", "NONE"])
 def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compression: str) -> None:
-    conf = CONF.with_values({COMPRESS_TYPE_PROPERTY: compression})
+    conf = CONF.with_values({TYPE_PROPERTY: compression})
     frames = []
     for url in ("http://b/", "http://a/"):
         frame = Frame(Outcome.FETCHED, [url])

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from minutch.conf import Configuration
+from minutch.crawldb import mergedb
 from minutch.crawldb.store import CrawlDb
 from minutch.formats.javaio import DataOutput
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import Text, Writable
+from minutch.job import JobContext
+from minutch.linkdb import mergelinkdb
 from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlink, Inlinks
 from minutch.records.linksets import LinkSets
 from minutch.records.webgraph import LinkNodes
 from minutch.segment.store import LAYOUTS, Segment, part_writer
+from minutch.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY
 from tests.interop.harness import Harness, read_records
 from tests.records.samples import SAMPLES
 from tests.support.golden import GOLDEN, needs_golden
@@ -128,14 +133,15 @@ def _segments(crawl: Path) -> list[Path]:
 
 
 URL = "http://127.0.0.1:8810/"
+WHO = ("ours", "theirs")
 
 
 class Tool:
     """Makes requests that run a Nutch command with the output below a folder."""
 
-    def __init__(self, harness: Harness, out: Path) -> None:
+    def __init__(self, harness: Harness, out: Path, properties: Mapping[str, str] | None = None) -> None:
         self._out = out
-        self._properties = harness.properties({"partition.url.seed": "1"})
+        self._properties = harness.properties({"partition.url.seed": "1", **(properties or {})})
         self._count = 0
 
     def __call__(self, command: str, *args: str | Path, name: str = "") -> tuple[str | Path, ...]:
@@ -207,6 +213,35 @@ def _records_below(directory: Path) -> dict[str, list[tuple[bytes, bytes]]]:
                 name = "/".join("*" if part.isdigit() else part for part in path.relative_to(directory).parts)
                 result[name] = sorted(reader)
     return result
+
+
+@pytest.mark.parametrize(("kind", "codec"), [("RECORD", "DefaultCodec"), ("BLOCK", "GzipCodec")])
+def test_nutch_compresses_as_minutch_does(nutch: Nutch, tmp_path: Path, kind: str, codec: str) -> None:
+    """The same kind, codec and records for the same properties; Nutch reads what minutch compressed."""
+    version, harness = nutch
+    crawl = CRAWLS[version] / "crawl"
+    given = {COMPRESS_PROPERTY: "true", TYPE_PROPERTY: kind, CODEC_PROPERTY: f"org.apache.hadoop.io.compress.{codec}"}
+    context = JobContext(Configuration.load([], overrides=given))
+    assert mergedb.run([str(tmp_path / "ours-db"), str(crawl / "crawldb")], context) == 0
+    assert mergelinkdb.run([str(tmp_path / "ours-links"), str(crawl / "linkdb")], context) == 0
+    tool = Tool(harness, tmp_path, given)
+    requests = [
+        tool("crawl.CrawlDbMerger", tmp_path / "theirs-db", crawl / "crawldb"),
+        tool("crawl.LinkDbMerger", tmp_path / "theirs-links", crawl / "linkdb"),
+        *(tool("crawl.CrawlDbReader", tmp_path / f"{who}-db", "-url", URL, name=f"{who}-url") for who in WHO),
+        *(tool("crawl.LinkDbReader", tmp_path / f"{who}-links", "-url", URL, name=f"{who}-to") for who in WHO),
+    ]
+    assert set(harness.run(requests)) == {"exit 0"}
+    for name in ("db", "links"):
+        ours, theirs = (tmp_path / f"{who}-{name}/current/part-r-00000/data" for who in WHO)
+        with SequenceFileReader(ours) as one, SequenceFileReader(theirs) as other:
+            assert (one.compression, one.codec) == (other.compression, other.codec) == (kind, given[CODEC_PROPERTY])
+            assert [key for key, _ in one] == [key for key, _ in other]
+        with SequenceFileReader(ours.with_name("index")) as one, SequenceFileReader(theirs.with_name("index")) as other:
+            assert (one.compression, one.codec) == (other.compression, other.codec)
+    assert _records_below(tmp_path / "ours-db") == _records_below(tmp_path / "theirs-db")
+    assert (tmp_path / "ours-url").read_bytes() == (tmp_path / "theirs-url").read_bytes()
+    assert sorted((tmp_path / "ours-to").read_bytes()) == sorted((tmp_path / "theirs-to").read_bytes())
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -240,3 +241,11 @@ def test_damage_is_named(segments: Path, tmp_path: Path) -> None:
     data.write_bytes(content)
     with pytest.raises(FormatError, match="part-r-00000"):
         invertlinks.run([str(db), "-dir", str(segments)], context())
+
+
+def test_another_kind_of_database_is_named(tmp_path: Path) -> None:
+    """Its records are no links: the error says of which folder."""
+    with MapFileWriter(tmp_path / "db/current/part-r-00000", Text.class_name, Text.class_name) as writer:
+        writer.append(Text("http://a/"), Text("no links"))
+    with pytest.raises(FormatError, match=re.escape(str(tmp_path / "db"))):
+        readlinkdb.run([str(tmp_path / "db"), "-url", "http://a/"], context())

@@ -15,7 +15,7 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.errors import FormatError, StoreError
+from minutch.errors import ConfigError, FormatError, StoreError
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import MapFileWriter
@@ -177,7 +177,7 @@ def test_compression_by_configuration(segment: Segment) -> None:
         conf = EMPTY.with_values({name: value})
         assert compression_of(CRAWL_FETCH, conf) == value
         assert (compression_of(CRAWL_GENERATE, conf), compression_of(PARSE_TEXT, conf)) == ("NONE", "RECORD")
-    with pytest.raises(StoreError, match="expected NONE, RECORD or BLOCK"):
+    with pytest.raises(ConfigError, match="expected NONE, RECORD or BLOCK"):
         compression_of(CONTENT, EMPTY.with_values({name: "ZIP"}))
 
 

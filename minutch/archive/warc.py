@@ -1,0 +1,146 @@
+"""warc: the pages of segments as WARC files (org.apache.nutch.tools.warc.WARCExporter).
+
+    <output>/part-r-00000.seg-NNNNN.attempt-00000.warc[.gz]
+
+`warc.output.segment.size` says after how many bytes the next file begins; with `mapreduce.output.fileoutputformat
+.compress` each record is a gzip member. Each fetch of a page is a capture: a page of two segments is written twice.
+
+Different from Nutch on purpose: `WARC-IP-Address` is the address, not `IP`; cut-off pages are marked; resource records
+have a type, and all records digests; what no URI may hold is encoded, where Nutch left the page out; of a page in
+several segments Nutch wrote one fetch, by chance.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from minutch.archive.pagerecords import write_page, write_parse_data, write_parse_text
+from minutch.archive.sources import Capture, captures
+from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, target_uri
+from minutch.arguments import Flag, fail, parse
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, UrlError
+from minutch.formats.checksum import ChecksumWriter
+from minutch.job import Counters, JobContext
+from minutch.records.crawldatum import STATUS_FETCH_NOTMODIFIED, STATUS_FETCH_SUCCESS
+from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment, segments_in
+from minutch.tables.compression import is_compressed
+from minutch.tables.textparts import output_folder, require_absent
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """WARCExporter <output> (<segment> ... | -dir <segments>) [options]
+\t<output>\tthe new folder of the WARC files
+\t-dir <segments>\tall segments in a folder
+\t-onlySuccessfulResponses\tonly pages that were fetched, or that had not changed
+\t-includeParseData\twith a metadata record for each parsed page
+\t-includeParseText\twith the text of each parsed page, as a conversion record"""
+FLAGS: Final = (
+    Flag("-dir", value="segments", repeats=True),
+    Flag("-onlySuccessfulResponses"),
+    Flag("-includeParseData"),
+    Flag("-includeParseText"),
+)
+ONLY_SUCCESSFUL_PROPERTY: Final = "warc.exporter.only.successful.responses"
+SIZE_PROPERTY: Final = "warc.output.segment.size"
+
+WRITTEN: Final = "pages written"
+NO_CONTENT: Final = "pages without content"
+NO_DATUM: Final = "pages without a fetch record"
+NO_SUCCESS: Final = "pages without success"
+NO_URI: Final = "pages without a URI"
+RECORDS: Final = "WARC records"
+
+_SUCCESSFUL: Final = (STATUS_FETCH_SUCCESS, STATUS_FETCH_NOTMODIFIED)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: 0 if done, 255 for a wrong command line."""
+    if len(args) < 2:
+        fail("", USAGE)
+    given = parse(args, FLAGS, usage=USAGE, least=1)
+    output, *paths = given.positional
+    segments = [Segment(Path(path)) for path in paths]
+    for folder in given.get("-dir", []):
+        segments += segments_in(Path(folder))
+    if not segments:
+        fail("no segments", USAGE)
+    folders = [CONTENT, CRAWL_FETCH]
+    folders += [PARSE_DATA] * given["-includeParseData"] + [PARSE_TEXT] * given["-includeParseText"]
+    only = given["-onlySuccessfulResponses"] or context.conf.get_boolean(ONLY_SUCCESSFUL_PROPERTY, False)
+    log.info("WARCExporter: starting")
+    counters = export(segments, Path(output), folders, context, only_successful=bool(only))
+    context.report("WARCExporter", counters)
+    log.info("WARCExporter: finished")
+    return 0
+
+
+def export(
+    segments: Sequence[Segment],
+    out: Path,
+    folders: Sequence[str],
+    context: JobContext,
+    *,
+    only_successful: bool = False,
+) -> Counters:
+    """Write what `folders` of `segments` hold to WARC files in the new directory `out`.
+
+    StoreError if `out` exists or a segment lacks a folder, FormatError for damage.
+    """
+    require_absent(out)
+    compress = is_compressed(context.conf)
+    limit = _limit(context.conf)
+    for segment in segments:
+        for folder in folders:
+            segment.parts(folder)
+    counters = Counters(dict.fromkeys((WRITTEN, NO_CONTENT, NO_DATUM, NO_SUCCESS, NO_URI), 0))
+    with output_folder(out) as work, context.progress("warc", unit="pages") as progress:
+
+        def open_file(number: int) -> tuple[str, Output]:
+            name = f"part-r-00000.seg-{number:05}.attempt-00000.warc{'.gz' if compress else ''}"
+            return name, ChecksumWriter(work / name)
+
+        with WarcFiles(open_file, compress=compress, limit=limit) as files:
+            for segment in segments:
+                log.info("warc-exporter: adding segment: %s", segment.path)
+                for capture in captures(segment, folders):
+                    counters.add(_write(files, capture, only_successful))
+                    progress.advance()
+            counters.add(RECORDS, files.records)
+    return counters
+
+
+def _limit(conf: Configuration) -> int:
+    limit = conf.get_int(SIZE_PROPERTY, DEFAULT_LIMIT) or DEFAULT_LIMIT
+    if limit < 0:
+        raise ConfigError(f"{SIZE_PROPERTY}: expected a number of bytes, found {limit}")
+    return limit
+
+
+def _write(files: WarcFiles, capture: Capture, only_successful: bool) -> str:
+    """The records of a capture; returns what is counted."""
+    content, datum = capture.content, capture.datum
+    if content is None:
+        log.debug("Missing content for %s", capture.url)
+        return NO_CONTENT
+    if datum is None:
+        log.debug("Missing fetch datum for %s", capture.url)
+        return NO_DATUM
+    if only_successful and datum.status not in _SUCCESSFUL:
+        return NO_SUCCESS
+    try:
+        target = target_uri(capture.url)
+    except UrlError as error:
+        log.warning("Invalid URI %s: %s", capture.url, error)
+        return NO_URI
+    time = datum.fetch_time
+    files.begin_page()
+    page = write_page(files, time, target, content, can_be_cut_off=datum.status == STATUS_FETCH_SUCCESS)
+    if capture.parse_data is not None:
+        write_parse_data(files, time, target, capture.parse_data, page)
+    if capture.parse_text is not None:
+        write_parse_text(files, time, target, capture.parse_text, page)
+    return WRITTEN

@@ -1,0 +1,103 @@
+"""Compressed output (mapreduce.output.fileoutputformat.compress, its type and codec): databases and fetch lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.crawldb import dedup, inject, readdb, updatedb
+from minutch.crawldb.store import CrawlDb
+from minutch.errors import ConfigError
+from minutch.fetchlist import freegen, generate
+from minutch.formats.compress import DEFAULT_CODEC, PACKAGE
+from minutch.formats.sequencefile import SequenceFileReader
+from minutch.linkdb import invertlinks, mergelinkdb
+from minutch.linkdb.store import LinkDb
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
+from minutch.segment.store import CRAWL_GENERATE, segments_in
+from minutch.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY, output_compression
+from tests.linkdb.test_jobs import ONE, links, segment
+from tests.support.crawldbs import context, read_db, write_segment
+
+GZIP, SNAPPY = f"{PACKAGE}GzipCodec", f"{PACKAGE}SnappyCodec"
+WAYS = [("RECORD", ""), ("BLOCK", ""), ("NONE", ""), ("RECORD", GZIP), ("BLOCK", SNAPPY)]
+URLS = [f"http://h{number % 5}.example/{number}" for number in range(200)]
+
+
+def settings(kind: str, codec: str, **more: str) -> dict[str, str]:
+    values = {COMPRESS_PROPERTY: "true", TYPE_PROPERTY: kind, "mapreduce.job.reduces": "2"}
+    return {**values, **({CODEC_PROPERTY: codec} if codec else {}), **more}
+
+
+def how(path: Path) -> tuple[str, str | None]:
+    """How a file is compressed."""
+    with SequenceFileReader(path / "data" if path.is_dir() else path) as reader:
+        return reader.compression, reader.codec
+
+
+def expected(kind: str, codec: str) -> tuple[str, str | None]:
+    return kind, None if kind == "NONE" else codec or DEFAULT_CODEC
+
+
+@pytest.mark.parametrize(("kind", "codec"), WAYS)
+def test_a_crawldb_and_its_fetch_lists(kind: str, codec: str, tmp_path: Path) -> None:
+    """Every job that writes them, each on what the one before has left; the records are those of a plain one."""
+    (tmp_path / "seeds.txt").write_text("\n".join(URLS))
+    found = {}
+    for name, own in (("plain", {"mapreduce.job.reduces": "2"}), ("packed", settings(kind, codec))):
+        db, lists = tmp_path / name / "db", tmp_path / name / "segments"
+        assert inject.run([str(db), str(tmp_path / "seeds.txt")], context(own)) == 0
+        marking = {**own, "generate.update.crawldb": "true", "partition.url.seed": "1"}
+        assert generate.run([str(db), str(lists), "-topN", "50"], context(marking)) == 0
+        fetched = [(url, CrawlDatum(STATUS_FETCH_SUCCESS, 3600, signature=b"s")) for url in URLS[:20]]
+        write_segment(tmp_path / name / "fetched", fetched, parsed=[])
+        assert updatedb.run([str(db), str(tmp_path / name / "fetched")], context(own)) == 0
+        assert dedup.run([str(db)], context(own)) == 0
+        assert readdb.run([str(db), "-dump", str(tmp_path / name / "dump"), "-format", "crawldb"], context(own)) == 0
+        (made,) = segments_in(lists)
+        parts = [*CrawlDb(db).parts(), *made.parts(CRAWL_GENERATE), *(tmp_path / name / "dump").glob("part-*")]
+        assert len(parts) == 5
+        ways = {how(part) for part in parts}
+        assert ways == ({("NONE", None)} if name == "plain" else {expected(kind, codec)})
+        found[name] = read_db(db), sorted(made.records(CRAWL_GENERATE), key=str)
+    assert len(found["packed"][0]) == len(URLS)
+    assert found["packed"] == found["plain"]
+
+
+@pytest.mark.parametrize(("kind", "codec"), WAYS)
+def test_a_linkdb(kind: str, codec: str, tmp_path: Path) -> None:
+    """Nutch always asks for its compression; type and codec hold."""
+    made = segment(tmp_path / "20260101000000", ONE)
+    own = settings(kind, codec, **{COMPRESS_PROPERTY: "false"})
+    words = ["-noNormalize", "-noFilter"]
+    assert invertlinks.run([str(tmp_path / "plain"), str(made), *words], context({})) == 0
+    assert invertlinks.run([str(tmp_path / "one"), str(made), *words], context(own)) == 0
+    assert mergelinkdb.run([str(tmp_path / "two"), str(tmp_path / "one")], context(own)) == 0
+    for name in ("one", "two"):
+        assert {how(part) for part in LinkDb(tmp_path / name).parts()} == {expected(kind, codec)}
+        assert links(tmp_path / name) == links(tmp_path / "plain")
+    assert {how(part) for part in LinkDb(tmp_path / "plain").parts()} == {("RECORD", DEFAULT_CODEC)}
+
+
+def test_a_list_without_a_crawldb(tmp_path: Path) -> None:
+    (tmp_path / "urls").mkdir()
+    (tmp_path / "urls" / "list").write_text("http://a.example/\n")
+    assert freegen.run([str(tmp_path / "urls"), str(tmp_path / "segments")], context(settings("BLOCK", ""))) == 0
+    (made,) = segments_in(tmp_path / "segments")
+    assert {how(part) for part in made.parts(CRAWL_GENERATE)} == {expected("BLOCK", "")}
+
+
+@pytest.mark.parametrize(("name", "value"), [(TYPE_PROPERTY, "ZIP"), (CODEC_PROPERTY, "com.example.Codec")])
+def test_what_can_not_be_says_so(name: str, value: str, tmp_path: Path) -> None:
+    conf = Configuration.load([], overrides={COMPRESS_PROPERTY: "true", name: value})
+    with pytest.raises(ConfigError, match=f"{name}: expected .*, found '{value}'"):
+        output_compression(conf)
+    (tmp_path / "seeds.txt").write_text("http://a.example/\n")
+    with pytest.raises(ConfigError):
+        inject.run(
+            [str(tmp_path / "db"), str(tmp_path / "seeds.txt")], context({COMPRESS_PROPERTY: "true", name: value})
+        )
+    assert not CrawlDb(tmp_path / "db").exists()
+    assert output_compression(conf.with_values({COMPRESS_PROPERTY: "false"})) == output_compression(Configuration())
