@@ -39,6 +39,12 @@ class Workspace:
         shutil.copytree(self.crawldb, target, copy_function=os.link)
         return target
 
+    def two_segments(self) -> list[Path]:
+        """The segment, and one with the same records and an older name."""
+        older = self.run / "20200101000000"
+        shutil.copytree(self.segment, older, copy_function=os.link)
+        return [older, self.segment]
+
 
 @dataclass(frozen=True)
 class Job:
@@ -86,6 +92,10 @@ def _update_records(work: Workspace) -> int:
     return work.urls + work.pages * (data.PARSED_LINKS_PER_PAGE + 2)
 
 
+def _merged_records(work: Workspace) -> int:
+    return 2 * work.pages * (data.PARSED_LINKS_PER_PAGE + 3)
+
+
 JOBS = (
     Job("readdb -stats", "readdb", lambda work: [work.crawldb, "-stats"], _entries, _database),
     Job(
@@ -131,5 +141,20 @@ JOBS = (
         lambda work: [work.segment / "parse_data"],
         lambda work: [work.run / "linkdb"],
         filters=True,
+    ),
+    Job(
+        "mergesegs, two segments",
+        "mergesegs",
+        lambda work: [work.run / "merged", *work.two_segments()],
+        _merged_records,
+        lambda work: [work.segment, work.segment],
+        lambda work: [work.run / "merged"],
+    ),
+    Job(
+        "domainstats host",
+        "domainstats",
+        lambda work: [work.crawldb, work.run / "stats", "host"],
+        _entries,
+        _database,
     ),
 )

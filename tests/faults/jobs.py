@@ -94,6 +94,8 @@ JOBS: Final = {
         Job("invertlinks-spill", "linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments"), _SPILL),
         Job("mergedb", "linked", ("mergedb", "{work}/merged", "{work}/crawldb", "{work}/crawldb2")),
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
+        Job("mergesegs", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "6")),
+        Job("mergesegs-spill", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments"), _SPILL),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
@@ -165,12 +167,12 @@ def view(work: Path) -> View:
     """What a reader finds in `work`. Raises MinutchError for anything that is not whole."""
     found: View = {}
     for path in sorted(work.iterdir()):
-        if path.name == "segments":
-            for segment in segments_in(path):
-                found |= _segment(segment, work)
-        elif not path.name.startswith(".") and path.is_dir():
+        if not path.name.startswith(".") and path.is_dir():
             database = Database(path)
-            if database.exists():
+            if any(path.glob("*/crawl_generate")):
+                for segment in segments_in(path):
+                    found |= _segment(segment, work)
+            elif database.exists():
                 for part in database.parts():
                     found[str((path / "current" / part.name).relative_to(work))] = _records(part / "data")
             elif path.name == "dump":
