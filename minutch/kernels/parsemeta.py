@@ -45,56 +45,57 @@ def is_name(buf: U8, at: Int, end: Int, name: U8) -> Bool:
 
 
 @inner
-def only_value(buf: U8, p: Int, end: Int, name: U8) -> Int:
-    """The offset of the only value of `name` in the metadata at `p`; -1 if it has none or several, and for damage."""
-    found = np.int64(-1)
+def only_value(buf: U8, p: Int, end: Int, name: U8) -> tuple[Int, Int]:
+    """The offset of the only value of `name` in the metadata at `p`, and that after the metadata.
+
+    The first is -1 if `name` has none or several, the second if the metadata are damaged.
+    """
+    found, seen = np.int64(-1), np.int64(0)
     names = int_at(buf, p)
     p += 4
     for _ in range(names):
         after = skip_text(buf, p, end)
         if after < 0 or after + 4 > end:
-            return -1
+            return -1, -1
         values = int_at(buf, after)
+        if values < 0:
+            return -1, -1
         if is_name(buf, p, end, name):
-            if found >= 0 or values != 1:
-                return -1
+            seen += values
             found = after + 4
         p = after + 4
-        if values < 0:
-            return -1
         for _ in range(values):
             p = skip_text(buf, p, end)
             if p < 0:
-                return -1
-    return found
+                return -1, -1
+    return (found if seen == 1 else np.int64(-1)), p
 
 
 @kernel
-def find_value(buf: U8, at: I64, length: I32, name: U8, value_at: I64, value_len: I32) -> None:
+def find_value(buf: U8, at: I64, length: I32, name: U8, place: I64, size: I32, single: U8) -> None:
     """Where the only value of `name` lies in the content metadata of each record, as a serialized Text.
 
-    The length is -1 where there is none or more than one, and where a record is not as it should be.
+    Where it has none or several, where the metadata lie, and `single` is 0. The size is -1 for a record that is not as
+    it should be.
     """
     for i in range(len(at)):
         end = at[i] + length[i]
         start = content_metadata(buf, at[i], end)
-        place = only_value(buf, start, end, name) if start >= 0 else np.int64(-1)
-        value_at[i] = place
-        value_len[i] = skip_text(buf, place, end) - place if place >= 0 else -1
+        found, after = only_value(buf, start, end, name) if start >= 0 else (np.int64(-1), np.int64(-1))
+        single[i] = found >= 0
+        place[i] = found if found >= 0 else start
+        size[i] = (skip_text(buf, found, end) if found >= 0 else after) - place[i] if after >= 0 else -1
 
 
 @kernel
-def replace_value(
-    buf: U8, at: I64, length: I32, value_at: I64, value_len: I32, value: U8, out: U8, out_at: I64
+def replace(
+    buf: U8, at: I64, length: I32, place: I64, size: I32, texts: U8, text_at: I64, text_len: I32, out: U8, out_at: I64
 ) -> None:
-    """Copy each record to its place in `out`, with `value` for what `find_value` has found; others are left out."""
-    source, target = np.int64(buf.ctypes.data), np.int64(out.ctypes.data)
-    text, size = np.int64(value.ctypes.data), len(value)
+    """Copy each record to its place in `out`, with a string of `texts` for the bytes that `find_value` has found."""
+    source, target, text = np.int64(buf.ctypes.data), np.int64(out.ctypes.data), np.int64(texts.ctypes.data)
     for i in range(len(at)):
-        if value_len[i] < 0:
-            continue
-        before = value_at[i] - at[i]
-        after = length[i] - before - value_len[i]
+        before = place[i] - at[i]
+        after = length[i] - before - size[i]
         copy_bytes(target + out_at[i], source + at[i], before)
-        copy_bytes(target + out_at[i] + before, text, size)
-        copy_bytes(target + out_at[i] + before + size, source + value_at[i] + value_len[i], after)
+        copy_bytes(target + out_at[i] + before, text + text_at[i], text_len[i])
+        copy_bytes(target + out_at[i] + before + text_len[i], source + place[i] + size[i], after)

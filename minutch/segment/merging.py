@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from minutch.crawldb.matching import has_repeats
 from minutch.records.crawldatum import (
     STATUS_DB_MAX,
     STATUS_FETCH_MAX,
@@ -24,7 +23,7 @@ from minutch.records.crawldatum import (
     STATUS_SIGNATURE,
 )
 from minutch.segment.store import CRAWL_FETCH, CRAWL_PARSE
-from minutch.tables.merge import sort_by_key
+from minutch.tables.merge import has_repeats, sort_by_key
 from minutch.tables.shuffle import split
 
 MERGE_SCHEMA = pl.Schema(
