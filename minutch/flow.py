@@ -109,6 +109,15 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("mergelinkdb", "minutch.linkdb.mergelinkdb", "org.apache.nutch.crawl.LinkDbMerger",
                 "linkdbs", "linkdb", "merge linkdbs into a new one",
                 "minutch mergelinkdb all/linkdb one/linkdb two/linkdb"),
+        Command("domainstats", "minutch.crawldb.domainstats", "org.apache.nutch.util.DomainStatistics",
+                "crawldbs", "text files", "how many pages of each host, domain or suffix were fetched",
+                "minutch domainstats crawl/crawldb stats host", usage_exit=0),
+        Command("protocolstats", "minutch.crawldb.protocolstats", "org.apache.nutch.util.ProtocolStatusStatistics",
+                "crawldbs", "text files", "how often each status code of HTTP came",
+                "minutch protocolstats crawl/crawldb codes", usage_exit=0),
+        Command("crawlcomplete", "minutch.crawldb.crawlcomplete", "org.apache.nutch.util.CrawlCompletionStats",
+                "crawldbs", "text files", "how many pages of each host or domain are fetched, and how many not yet",
+                "minutch crawlcomplete -inputDirs crawl/crawldb -outputDir done -mode host", usage_exit=0),
         Command("fsck", "minutch.fsck.fsck", "",
                 "crawl folder", "", "whether databases and segments are whole and agree; -repair mends them",
                 "minutch fsck crawl/"),
@@ -161,15 +170,11 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
 REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 """Commands that Nutch refuses too, and their successors."""
 
-_HOSTS = "`minutch readdb CRAWLDB -stats -sort` counts by host"
 _NO_INDEX = "`minutch readseg -dump` writes a segment's text; Nutch's own index reads the same files"
 _NO_HOSTDB = "generate.max.count limits pages by host"
 _NO_WEBGRAPH = "scoring-opic gives scores while crawling; Nutch's own webgraph reads the same segments"
 
 MISSING = {
-    "domainstats": ("util.DomainStatistics", _HOSTS),
-    "protocolstats": ("util.ProtocolStatusStatistics", "`minutch crawl` shows why pages failed"),
-    "crawlcomplete": ("util.CrawlCompletionStats", _HOSTS),
     "updatehostdb": ("hostdb.UpdateHostDb", _NO_HOSTDB),
     "readhostdb": ("hostdb.ReadHostDb", _NO_HOSTDB),
     "sitemap": ("util.SitemapProcessor", "list the sitemap's URLs in a seed file and inject them"),

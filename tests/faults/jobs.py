@@ -97,6 +97,7 @@ JOBS: Final = {
         Job("mergesegs", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "6")),
         Job("mergesegs-spill", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments"), _SPILL),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
+        Job("domainstats", "linked", ("domainstats", "{work}/crawldb", "{work}/dump", "host", "2")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
     )

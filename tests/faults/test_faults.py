@@ -18,7 +18,7 @@ from tests.support.golden import PROJECT
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux's seccomp with a listener")
 
 SEED = int(os.environ.get("FAULTS_SEED", "1"))
-LARGE = {"crawl", "updatedb-spill", "mergesegs-spill", "readlinkdb", "mergelinkdb"}
+LARGE = {"crawl", "updatedb-spill", "mergesegs-spill", "readlinkdb", "mergelinkdb", "domainstats"}
 """Not in the short run."""
 SMALL = [name for name in JOBS if name not in LARGE]
 
