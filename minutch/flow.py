@@ -109,6 +109,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("mergelinkdb", "minutch.linkdb.mergelinkdb", "org.apache.nutch.crawl.LinkDbMerger",
                 "linkdbs", "linkdb", "merge linkdbs into a new one",
                 "minutch mergelinkdb all/linkdb one/linkdb two/linkdb"),
+        Command("sitemap", "minutch.hostdb.sitemap", "org.apache.nutch.util.SitemapProcessor",
+                "sitemaps; hostdb, URL list; crawldb", "crawldb", "put the URLs of sitemaps into the crawldb",
+                "minutch sitemap crawl/crawldb -sitemapUrls sitemaps/"),
         Command("domainstats", "minutch.crawldb.domainstats", "org.apache.nutch.util.DomainStatistics",
                 "crawldbs", "text files", "how many pages of each host, domain or suffix were fetched",
                 "minutch domainstats crawl/crawldb stats host", usage_exit=0),
@@ -177,7 +180,6 @@ _NO_WEBGRAPH = "scoring-opic gives scores while crawling; Nutch's own webgraph r
 MISSING = {
     "updatehostdb": ("hostdb.UpdateHostDb", _NO_HOSTDB),
     "readhostdb": ("hostdb.ReadHostDb", _NO_HOSTDB),
-    "sitemap": ("util.SitemapProcessor", "list the sitemap's URLs in a seed file and inject them"),
     "index": ("indexer.IndexingJob", _NO_INDEX),
     "clean": ("indexer.CleaningJob", _NO_INDEX),
     "indexchecker": ("indexer.IndexingFiltersChecker", "`minutch parsechecker URL` shows what parsing finds"),
