@@ -63,6 +63,7 @@ FLAGS: Final = (
 
 FILTER_PROPERTY: Final = "sitemap.url.filter"
 NORMALIZE_PROPERTY: Final = "sitemap.url.normalize"
+ALLOWLIST_PROPERTY: Final = "http.robot.rules.allowlist"
 DEFAULT_THREADS: Final = 8
 
 LISTED: Final = "URLs listed"
@@ -111,6 +112,10 @@ def sitemap(
     conf, db = context.conf, CrawlDb(crawldb)
     log.info("SitemapProcessor: starting")
     hosts = [] if hostdb is None else Database(hostdb).require_parts()
+    if hosts and conf.get_trimmed_strings(ALLOWLIST_PROPERTY):
+        log.warning(
+            "%s is set: of the hosts in it no robots.txt is read, and no sitemap found there", ALLOWLIST_PROPERTY
+        )
     files = [] if urls is None else seed_files(urls)
     collected = _Collected(
         UrlRules(

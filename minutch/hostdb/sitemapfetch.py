@@ -108,7 +108,7 @@ class SitemapFetcher:
         self._turns = Turns(clock)
 
     async def run(self, starts: Iterable[str], workers: int, found: Found, done: Callable[[], None]) -> None:
-        """Follow `starts`, URLs and host names; `done` is called after each."""
+        """Follow `starts`, URLs and host names; `done` is called after each. Errors of `starts` end it."""
         numbered = iter(enumerate(starts))
 
         async def work() -> None:
@@ -124,6 +124,8 @@ class SitemapFetcher:
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
                     group.create_task(work())
+        except ExceptionGroup as errors:  # the starts can't be read, or a bug
+            raise errors.exceptions[0] from None
         finally:
             await self._protocols.close()
 

@@ -81,7 +81,8 @@ def base_of(url: str) -> str:
     """The folder of a sitemap's URL: up to the last slash of its path, without user and query."""
     parsed = parts.parse(url)
     port = "" if parsed.port == -1 else f":{parsed.port}"
-    return f"{parsed.protocol}://{parsed.host}{port}{parsed.path[: parsed.path.rfind('/') + 1] or '/'}"
+    folder = parsed.path[: parsed.path.rfind("/") + 1] or "/"
+    return str(parts.parse(f"{parsed.protocol}://{parsed.host}{port}{folder}"))
 
 
 def checked_url(text: str) -> str | None:

@@ -19,6 +19,11 @@ from minutch.crawl.words import counters_of, number, result_of, size
         ("dedup", {"other entries": 7}, "no duplicates"),
         ("dedup", {"documents marked as duplicates": 1}, "1 duplicate"),
         ("sitemap", {}, "nothing"),
+        (
+            "sitemap",
+            {"sitemaps read": 1, "new URLs": 31, "failed sitemap fetches": 2},
+            "1 sitemap, 31 new URLs, 2 failed fetches",
+        ),
     ],
 )
 def test_steps(step: str, counts: dict[str, int], words: str) -> None:

@@ -68,6 +68,7 @@ def _statuses(view: View) -> dict[bytes, int]:
     }
 
 
+SITEMAPS: Final = {"sitemap.url.overwrite.existing": "true", "sitemap.url.filter": "false"}
 _DAY = 86_400_000
 _SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "3"}
 """Everything goes through the disk, into another number of parts."""
@@ -89,6 +90,7 @@ JOBS: Final = {
         Job("parse", "fetched", ("parse", "{work}/segments/{segment}")),
         Job("updatedb", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
         Job("updatedb-spill", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments"), _SPILL),
+        Job("sitemap", "updated", ("sitemap", "{work}/crawldb", "-sitemapUrls", "{base}/sitemaps"), SITEMAPS),
         Job("dedup", "updated", ("dedup", "{work}/crawldb")),
         Job("invertlinks", "updated", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments")),
         Job("invertlinks-spill", "linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments"), _SPILL),
@@ -153,7 +155,7 @@ class Stage:
 def _write_web(base: Path) -> None:
     """Pages that link to each other, some with equal content, and seed lists."""
     pages = base / "pages"
-    for folder in (pages, base / "seeds", base / "more", base / "states"):
+    for folder in (pages, base / "seeds", base / "more", base / "sitemaps", base / "states"):
         folder.mkdir(parents=True)
     for number in range(PAGES):
         links = "".join(f'<a href="{(number * 3 + step) % (PAGES + 2)}.html">to {step}</a>' for step in (1, 2, 5))
@@ -161,6 +163,11 @@ def _write_web(base: Path) -> None:
         (pages / f"{number}.html").write_text(f"<html><title>{text}</title><body>{text} {links}</body></html>")
     urls = [f"file:{pages}/{number}.html" for number in range(4)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
+    listed = "".join(
+        f"<url><loc>{url}</loc><priority>0.9</priority></url>" for url in [*urls, f"file:{pages}/new.html"]
+    )
+    (pages / "map.xml").write_text(f"<urlset>{listed}</urlset>")
+    (base / "sitemaps/list.txt").write_text(f"file:{pages}/map.xml")
     (base / "more/seeds.txt").write_text("\n".join([f"{urls[0]}\tcolour=red", f"file:{pages}/9.html", "file:/nowhere"]))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
-from minutch.errors import LockedError, StoreError, UsageError
+from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.formats.mapfile import MapFileWriter
 from minutch.hostdb import sitemap, sitemapfetch
 from minutch.hostdb.sitemapentries import KNOWN, NEW, REPEATED
@@ -328,6 +328,28 @@ def test_wrong_command_lines(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="no"):
             sitemap.run([str(tmp_path / "crawldb"), *options.format(no=tmp_path / "no").split()], context)
     assert not list(tmp_path.iterdir())
+
+
+def test_hosts_whose_robots_txt_is_not_read_are_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    hostdb = write_hostdb(tmp_path / "hostdb", "127.0.0.1:9")
+    for hosts in ("", "127.0.0.1"):
+        context, _ = context_for(configuration(http__robot__rules__allowlist=hosts))
+        sitemap.sitemap(tmp_path / "crawldb", context, hostdb=hostdb)
+        assert ("http.robot.rules.allowlist is set" in caplog.text) == bool(hosts)
+
+
+def test_a_hostdb_that_is_none_or_damaged(site: SitemapSite, tmp_path: Path) -> None:
+    crawldb = write_db(tmp_path / "crawldb", [(site.url("/a"), CrawlDatum(STATUS_DB_FETCHED))])
+    context, _ = context_for(configuration())
+    with pytest.raises(FormatError, match="unexpected classes"):
+        sitemap.sitemap(tmp_path / "other", context, hostdb=crawldb.path)
+    hostdb = write_hostdb(tmp_path / "hostdb", "127.0.0.1:9")
+    [data] = hostdb.glob("current/*/data")
+    data.write_bytes(data.read_bytes()[:-3])
+    with pytest.raises(FormatError, match=str(data)):
+        sitemap.sitemap(crawldb.path, context, hostdb=hostdb)
+    assert read_db(crawldb.path) == {site.url("/a"): CrawlDatum(STATUS_DB_FETCHED)}
+    assert not crawldb.path.joinpath("old").exists()
 
 
 def test_a_crawldb_that_is_locked(site: SitemapSite, tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ def test_strict_sitemaps_list_what_lies_below_them() -> None:
     assert len(urls(text, "text/plain")) == 4
     assert base_of("http://user@example.org:8080/index.php?route=a/b") == "http://example.org:8080/"
     assert base_of("http://example.org") == "http://example.org/"
+    assert base_of("file:/tmp/x/map.xml") == base_of("file:///tmp/x/map.xml") == "file:/tmp/x/"
 
 
 def test_long_lists_end_somewhere() -> None:
