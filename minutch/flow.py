@@ -122,6 +122,18 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("readhostdb", "minutch.hostdb.readhostdb", "org.apache.nutch.hostdb.ReadHostDb",
                 "hostdb", "stdout or a folder", "dump of a hostdb, or the record of one host",
                 "minutch readhostdb crawl/hostdb -get www.example.org"),
+        Command("sitemap", "minutch.hostdb.sitemap", "org.apache.nutch.util.SitemapProcessor",
+                "sitemaps; hostdb, URL list; crawldb", "crawldb", "put the URLs of sitemaps into the crawldb",
+                "minutch sitemap crawl/crawldb -sitemapUrls sitemaps/"),
+        Command("domainstats", "minutch.crawldb.domainstats", "org.apache.nutch.util.DomainStatistics",
+                "crawldbs", "text files", "how many pages of each host, domain or suffix were fetched",
+                "minutch domainstats crawl/crawldb stats host", usage_exit=0),
+        Command("protocolstats", "minutch.crawldb.protocolstats", "org.apache.nutch.util.ProtocolStatusStatistics",
+                "crawldbs", "text files", "how often each status code of HTTP came",
+                "minutch protocolstats crawl/crawldb codes", usage_exit=0),
+        Command("crawlcomplete", "minutch.crawldb.crawlcomplete", "org.apache.nutch.util.CrawlCompletionStats",
+                "crawldbs", "text files", "how many pages of each host or domain are fetched, and how many not yet",
+                "minutch crawlcomplete -inputDirs crawl/crawldb -outputDir done -mode host", usage_exit=0),
         Command("fsck", "minutch.fsck.fsck", "",
                 "crawl folder", "", "whether databases and segments are whole and agree; -repair mends them",
                 "minutch fsck crawl/"),
@@ -149,6 +161,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("readseg", "minutch.segment.readseg", "org.apache.nutch.segment.SegmentReader",
                 "segments", "stdout or a folder", "list segments, dump one, or show one page of it",
                 "minutch readseg -list -dir crawl/segments"),
+        Command("mergesegs", "minutch.segment.mergesegs", "org.apache.nutch.segment.SegmentMerger",
+                "segments", "segments", "merge segments into one or several; of each page the newest stays",
+                "minutch mergesegs crawl/merged -dir crawl/segments"),
         Command("text", "minutch.segment.text", "",
                 "any Hadoop file", "stdout", "print SequenceFiles, MapFiles and folders of them as text or JSON",
                 "minutch text crawl/linkdb/current -json"),
@@ -246,18 +261,9 @@ ENDED = {
 }
 """Classes whose subject is no more, and what to do instead."""
 
-_HOSTS = "`minutch readdb CRAWLDB -stats -sort` counts by host"
 _NO_INDEX = "`minutch readseg -dump` writes a segment's text; Nutch's own index reads the same files"
 
 MISSING = {
-    "domainstats": ("util.DomainStatistics", _HOSTS),
-    "protocolstats": ("util.ProtocolStatusStatistics", "`minutch crawl` shows why pages failed"),
-    "crawlcomplete": ("util.CrawlCompletionStats", _HOSTS),
-    "mergesegs": (
-        "segment.SegmentMerger",
-        "updatedb and invertlinks take many at once: -dir SEGMENTS",
-    ),
-    "sitemap": ("util.SitemapProcessor", "list the sitemap's URLs in a seed file and inject them"),
     "index": ("indexer.IndexingJob", _NO_INDEX),
     "clean": ("indexer.CleaningJob", _NO_INDEX),
     "indexchecker": ("indexer.IndexingFiltersChecker", "`minutch parsechecker URL` shows what parsing finds"),

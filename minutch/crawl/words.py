@@ -17,6 +17,15 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "seeds rejected": "{} rejected",
         "seeds given more than once": "{} given twice",
     },
+    "sitemap": {
+        "sitemaps read": "{} sitemaps",
+        "new URLs": "{} new URLs",
+        "URLs that the crawldb has": "{} known",
+        "URLs rejected by filters": "{} rejected",
+        "failed sitemap fetches": "{} failed fetches",
+        "sitemaps that can't be read": "{} unreadable",
+        "sitemaps that robots.txt forbids": "{} denied by robots.txt",
+    },
     "generate": {
         "selected_total": "{} pages to fetch",
         "not_in_top_n_total": "{} left for later rounds",

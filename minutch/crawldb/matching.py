@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from minutch.kernels import match as kernels
 from minutch.kernels.arrow import from_series
+from minutch.tables.merge import has_repeats
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.signedinteger[Any]]
@@ -38,12 +39,6 @@ def match(keys: pl.Series, table: pl.Series) -> Match:
     group, at, before = (np.empty(len(keys), np.int64) for _ in range(3))
     count = kernels.meet(own.views, own.addresses, others.views, others.addresses, group, at, before)
     return Match(group, at[:count], before[:count])
-
-
-def has_repeats(keys: pl.Series) -> bool:
-    """Whether a key occurs more than once in a sorted column."""
-    strings = from_series(keys)
-    return bool(kernels.first_repeat(strings.views, strings.addresses) >= 0)
 
 
 def last_of_key(frame: pl.DataFrame) -> pl.DataFrame:

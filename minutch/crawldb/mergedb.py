@@ -18,7 +18,7 @@ from typing import Final
 import polars as pl
 
 from minutch.arguments import Flag, parse
-from minutch.crawldb.matching import has_repeats, merge_sorted
+from minutch.crawldb.matching import merge_sorted
 from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.crawldb.store import CrawlDb
@@ -26,7 +26,7 @@ from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.rawmap import RawMap
 from minutch.tables.frame import CRAWLDB_SCHEMA
-from minutch.tables.merge import sort_by_key
+from minutch.tables.merge import has_repeats, sort_by_key
 
 log = logging.getLogger(__name__)
 

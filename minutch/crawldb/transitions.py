@@ -31,7 +31,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb import schedule, scoring
-from minutch.crawldb.matching import Ints, has_repeats, merge_sorted
+from minutch.crawldb.matching import Ints, merge_sorted
 from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.crawldb.updates import Codes, Fetched, Updates, inlinked, is_fetch, split_by_status, untouched
 from minutch.errors import FormatError
@@ -42,6 +42,7 @@ from minutch.records import crawldatum as status
 from minutch.records import rawmap
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables.frame import CRAWLDB_SCHEMA
+from minutch.tables.merge import has_repeats
 from minutch.tables.packed import Patched, pack, take, unpack
 
 log = logging.getLogger(__name__)

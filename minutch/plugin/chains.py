@@ -5,6 +5,7 @@
     URLExemptionFilters                               all have to agree; without any nothing is exempted
     ScoringFilters        scoring.filter.order        each gets the value of the one before
     HtmlParseFilters      htmlparsefilter.order       until one fails
+    SegmentMergeFilters                               all have to agree
 
 An unexpected exception in a plugin (a bug) becomes a PluginError that names the plugin's class.
 """
@@ -24,6 +25,7 @@ from minutch.plugin.points import (
     Parse,
     ParseResult,
     ScoringFilter,
+    SegmentMergeFilter,
     URLExemptionFilter,
     URLFilter,
     URLNormalizer,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from minutch.records.document import NutchDocument
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData
+    from minutch.records.parsetext import ParseText
 
 log = logging.getLogger(__name__)
 
@@ -288,3 +291,26 @@ class ScoringFilters:
         for scoring in self.filters:
             frame = _call(scoring.orphaned_score_columns, frame)
         return frame
+
+
+class SegmentMergeFilters:
+    """org.apache.nutch.segment.SegmentMergeFilters."""
+
+    def __init__(self, conf: Configuration) -> None:
+        extensions = PluginRepository.of(conf).extensions(SegmentMergeFilter.point_id)
+        self.filters = [instance_of(extension, SegmentMergeFilter) for extension in extensions]
+
+    def filter(
+        self,
+        url: str,
+        generate: CrawlDatum | None,
+        fetch: CrawlDatum | None,
+        signature: CrawlDatum | None,
+        content: Content | None,
+        parse_data: ParseData | None,
+        parse_text: ParseText | None,
+        linked: Sequence[CrawlDatum],
+    ) -> bool:
+        """Whether the URL stays in the merged segment."""
+        records = generate, fetch, signature, content, parse_data, parse_text, linked
+        return all(_call(merge_filter.filter, url, *records) for merge_filter in self.filters)

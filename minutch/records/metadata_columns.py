@@ -20,7 +20,7 @@ import polars as pl
 from minutch.errors import FormatError
 from minutch.formats.javahash import text_hash
 from minutch.formats.javaio import DataInput, encode_vlong
-from minutch.formats.writables import PREDEFINED_CLASSES, Text, Writable
+from minutch.formats.writables import PREDEFINED_CLASSES, Text, Writable, lookup
 from minutch.kernels import maps
 from minutch.kernels.arrow import from_series
 from minutch.records.batch import Lengths, Offsets, string_column
@@ -33,6 +33,7 @@ SCHEMA: Final = pl.Schema({"row": pl.UInt32(), "name": pl.Binary(), "kind": pl.U
 _STATUS: Final = np.frombuffer(ProtocolStatus.class_name.encode(), np.uint8)
 _TYPICAL_ENTRIES: Final = 3
 _KINDS: Final = {name: number & 0xFF for number, name in PREDEFINED_CLASSES.items()}
+_CLASSES: Final = {kind: name for name, kind in _KINDS.items()}
 _PLAIN: Final = frozenset((TEXT, FLOAT, INT, LONG))
 _CAPACITY: Final = 16  # of a new java.util.HashMap
 
@@ -107,6 +108,27 @@ def _entries_of(entries_of: RawMap, wanted: Sequence[bytes]) -> list[tuple[bytes
 
 def _other(value: object) -> bytes:
     return value.to_bytes() if isinstance(value, ProtocolStatus) else str(value).encode()
+
+
+def text_values(metadata: pl.Series, keys: pl.Series, name: str) -> pl.Series:
+    """What each map has under the Text `name`: a Text's bytes, of other values what toString gives; null for nothing.
+
+    Raises FormatError as `entries`.
+    """
+    found = entries(metadata, keys, [name])
+    texts = found.filter(pl.col("kind") == TEXT).select("row", "value")
+    others = found.filter(pl.col("kind") != TEXT).select("row", "kind", "value")
+    shown = pl.DataFrame(
+        [(row, _shown(kind, value)) for row, kind, value in others.iter_rows()], schema=texts.schema, orient="row"
+    )
+    values = pl.Series("value", [None], dtype=pl.Binary).new_from_index(0, len(metadata))
+    return pl.concat([texts, shown]).pipe(lambda table: values.scatter(table["row"], table["value"]))
+
+
+def _shown(kind: int, value: bytes) -> bytes:
+    """A value that is no Text, as toString shows it."""
+    name = ProtocolStatus.class_name if kind == STATUS else _CLASSES.get(kind)
+    return value if name is None else str(lookup(name).from_bytes(value)).encode()
 
 
 def stored(name: bytes) -> bytes:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,7 +49,8 @@ CRAWL_PARSE = "crawl_parse"
 PARSE_DATA = "parse_data"
 PARSE_TEXT = "parse_text"
 
-NAME_LENGTH = 14
+_NAME = re.compile(r".{14}(-\d+)?")
+"""yyyyMMddHHmmss (Nutch's SegmentChecker goes by the length alone), with a number for a slice that mergesegs made."""
 
 _CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
 
@@ -121,7 +123,7 @@ class Segment:
 
     def is_complete(self) -> bool:
         """SegmentChecker.checkSegmentDir: fetched and parsed, and named like a segment; says in the log why not."""
-        if len(self.name) != NAME_LENGTH:
+        if not _NAME.fullmatch(self.name):
             log.warning("%s is not a segment: skipped", self.path)
             return False
         missing = self.missing()

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.kernels import find, sort
+from minutch.kernels import find, match, sort
 from minutch.kernels.arrow import MAX_BUFFER, from_series, to_series
 
 Rows = npt.NDArray[np.uint32]
@@ -52,6 +52,12 @@ def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
     keys = from_series(frame["key"])
     sort.sort_order(keys.views, keys.addresses, rows)
     return rows
+
+
+def has_repeats(keys: pl.Series) -> bool:
+    """Whether a key occurs more than once in a sorted column."""
+    strings = from_series(keys)
+    return bool(match.first_repeat(strings.views, strings.addresses) >= 0)
 
 
 def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:

@@ -4,7 +4,8 @@ A file is cut at sync markers into spans of some megabytes, which are read side 
 places of its keys and values in a buffer, which is the file itself mapped into memory, or what was inflated from it.
 The checksums of the span are compared on the way. What minutch and Nutch write (version 6, not compressed or by zlib)
 is found by kernels; for anything else, and for anything that looks wrong, SequenceFileReader finds the records or names
-the error. Either way one function decodes the batch.
+the error. Either way one function decodes the batch. Jobs that copy values ask for them as zlib streams, `stored`:
+where the file has them so, and checksums, nothing is inflated.
 
     block := marker | VInt count | 4 × (VInt size | zlib stream of: key lengths, keys, value lengths, values)
 """
@@ -27,18 +28,18 @@ from minutch.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
-from minutch.kernels import find, inflate, sums
+from minutch.kernels import find, sums
 from minutch.kernels.arrow import Bytes
-from minutch.kernels.libdeflate import decompressor, libdeflate
+from minutch.kernels.libdeflate import libdeflate
 from minutch.records.batch import Batch, Lengths, Offsets
 from minutch.tables.parallel import ordered
+from minutch.tables.zlibvalues import deflated, inflated
 
 TEXT = "org.apache.hadoop.io.Text"
 SPAN_SIZE = 1 << 24
 """Bytes of a file that are read at a time."""
 _VERSION = 6
 _TYPICAL_RECORD = 64
-_TYPICAL_RATIO = 4
 _NO_ROOM = -2
 
 Decode = Callable[[Batch], pl.DataFrame]
@@ -52,14 +53,21 @@ class Span(NamedTuple):
 
 
 def scan(
-    path: Path, value_class: str, decode: Decode, *, threads: int = 0, span_size: int = SPAN_SIZE
+    path: Path,
+    value_class: str,
+    decode: Decode,
+    *,
+    threads: int = 0,
+    span_size: int = SPAN_SIZE,
+    stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """The records of the file or MapFile at `path`, in its order, in tables (at least one).
 
     A table holds the records of about `span_size` bytes of the file. `threads` decode ahead (0 = one per core).
+    `stored` leaves each value as the zlib stream that it is in the file, or makes one of it.
     Raises FormatError: damage, or other classes than <Text, value_class>.
     """
-    file = SpannedFile(data_file(path), span_size=span_size)
+    file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
     file.require(value_class)
 
     def read(span: Span) -> pl.DataFrame:
@@ -80,8 +88,9 @@ def data_file(path: Path) -> Path:
 class SpannedFile:
     """A SequenceFile on disk, opened to be read in spans. Raises FormatError as the reader does."""
 
-    def __init__(self, path: Path, *, span_size: int = SPAN_SIZE) -> None:
+    def __init__(self, path: Path, *, span_size: int = SPAN_SIZE, stored: bool = False) -> None:
         self.path = path
+        self._stored = stored
         with SequenceFileReader(path) as reader:
             self.key_class, self.value_class = reader.key_class, reader.value_class
             self.compression, self.sync = reader.compression, reader.sync
@@ -140,7 +149,10 @@ class SpannedFile:
         local = Span(span.start - base, span.end - base)
         if not sums_match(data, local, checksums[base // chunk * 4 :], chunk):
             return None
-        return _FINDERS[self.compression](data, local, self.sync)
+        if self._stored and self.compression == RECORD and len(checksums):
+            return _find_plain(data, local, self.sync)
+        found = _FINDERS[self.compression](data, local, self.sync)
+        return deflated(found) if found is not None and self._stored else found
 
     def _read(self, span: Span) -> Batch:
         """The records one by one."""
@@ -155,7 +167,8 @@ class SpannedFile:
                 except FormatError as exc:
                     raise exc.at(f"{self.path}, key {key!r}") from exc
                 values.append(value)
-        return Batch.of(keys, values)
+        batch = Batch.of(keys, values)
+        return deflated(batch) if self._stored else batch
 
     def _read_sums(self) -> tuple[Bytes, int]:
         """The sums in the file's sibling (empty if there is none) and the bytes per sum."""
@@ -198,19 +211,7 @@ def _find_plain(data: Bytes, span: Span, sync: bytes) -> Batch | None:
 
 def _find_compressed_values(data: Bytes, span: Span, sync: bytes) -> Batch | None:
     batch = _find_plain(data, span, sync)
-    if batch is None:
-        return None
-    at, length = np.empty(batch.size, np.int64), np.empty(batch.size, np.int32)
-    out = np.empty(int(batch.value_len.sum()) * _TYPICAL_RATIO + 1024, np.uint8)
-    done = 0
-    with decompressor() as state:
-        while True:
-            function = libdeflate().zlib_decompress_ex
-            done = inflate.inflate(data, batch.value_at, batch.value_len, done, out, at, length, state, function)
-            if done == batch.size or done < 0:
-                break
-            out = np.concatenate((out, np.empty(len(out), np.uint8)))
-    return None if done < 0 else batch._replace(values=out, value_at=at, value_len=length)
+    return None if batch is None else inflated(batch)
 
 
 def _find_blocks(data: Bytes, span: Span, sync: bytes) -> Batch | None:

@@ -27,15 +27,14 @@ from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG, MapFileWriter
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SYNC_INTERVAL, SequenceFileWriter
 from minutch.formats.sequenceheader import SequenceHeader, new_sync
-from minutch.kernels import deflate, layout, sums
+from minutch.kernels import layout, sums
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.find import MARKER_SIZE
-from minutch.kernels.libdeflate import compressor, libdeflate
+from minutch.kernels.libdeflate import libdeflate
 from minutch.records.batch import Offsets, Places
 from minutch.tables.spans import TEXT
+from minutch.tables.zlibvalues import deflated_places
 
-LEVEL = 1
-"""libdeflate's level for record after record: small records gain nothing from more."""
 _ROOM = 1 << 22
 _AROUND = 2 * MARKER_SIZE + 16
 """Room for what `lay_out` writes, and keeps free, around a record."""
@@ -96,7 +95,7 @@ class TableWriter(Generic[T]):
         """Append the rows of `table`. FormatError if a MapFile's keys are out of order."""
         self.rows += len(table)
         for records in self._encode(table):
-            self._file.append(_deflated(records) if self._deflates else records)
+            self._file.append(deflated_places(records) if self._deflates else records)
 
     def close(self) -> None:
         """Finish the file."""
@@ -120,18 +119,6 @@ class TableWriter(Generic[T]):
                 raise
         else:
             self.discard()
-
-
-def _deflated(records: Places) -> Places:
-    """The records with each value as a zlib stream."""
-    out_at, out_len = np.empty(records.size, np.int64), np.empty(records.size, np.int32)
-    room = int(records.value_len.sum(dtype=np.int64)) + deflate.LIBRARY_OVERHEAD * records.size + 1
-    out = np.empty(room, np.uint8)
-    with compressor(LEVEL) as state:
-        function = libdeflate().zlib_compress
-        deflate.deflate(records.value_at, records.value_len, out, out_at, out_len, state, function)
-    at = out_at + out.ctypes.data
-    return records._replace(value_at=at, value_len=out_len, owner=(records.owner, out))
 
 
 class BulkWriter:

@@ -53,6 +53,12 @@ class Workspace:
         shutil.copytree(database, target, copy_function=os.link)
         return target
 
+    def two_segments(self) -> list[Path]:
+        """The segment, and one with the same records and an older name."""
+        older = self.run / "20200101000000"
+        shutil.copytree(self.segment, older, copy_function=os.link)
+        return [older, self.segment]
+
 
 @dataclass(frozen=True)
 class Job:
@@ -101,6 +107,10 @@ def _links(work: Workspace) -> int:
 
 def _update_records(work: Workspace) -> int:
     return work.urls + work.pages * (data.PARSED_LINKS_PER_PAGE + 2)
+
+
+def _merged_records(work: Workspace) -> int:
+    return 2 * work.pages * (data.PARSED_LINKS_PER_PAGE + 3)
 
 
 JOBS = (
@@ -180,5 +190,20 @@ JOBS = (
         _entries,
         lambda work: [*_database(work), work.webgraph / "nodes"],
         _changed,
+    ),
+    Job(
+        "mergesegs, two segments",
+        "mergesegs",
+        lambda work: [work.run / "merged", *work.two_segments()],
+        _merged_records,
+        lambda work: [work.segment, work.segment],
+        lambda work: [work.run / "merged"],
+    ),
+    Job(
+        "domainstats host",
+        "domainstats",
+        lambda work: [work.crawldb, work.run / "stats", "host"],
+        _entries,
+        _database,
     ),
 )

@@ -128,6 +128,22 @@ def test_a_hostdb_is_kept_and_used(jobs: Jobs) -> None:
     assert second == [*first, "-hostdb", "crawl/hostdb"]
 
 
+@pytest.mark.parametrize(("often", "rounds"), [("never", 0), ("once", 1), ("always", 2)])
+def test_sitemaps_come_before_rounds(jobs: Jobs, often: str, rounds: int) -> None:
+    """Those of a list after the seeds, those of the HostDb's hosts before a round."""
+    (jobs.root / "crawl/hostdb/current").mkdir(parents=True)
+    options = CrawlOptions(str(jobs.root / "crawl"), 2, str(jobs.root / "seeds"), sitemaps="maps", threads=7)
+    options.sitemaps_from_hostdb = often
+    conf = Configuration.load([], overrides={"http.agent.name": "test"})
+    assert Crawl(options, JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO())).run() == 0
+    assert jobs.names[:2] == ["inject", "sitemap"]
+    calls = [arguments for name, arguments in jobs.calls if name == "sitemap"]
+    assert calls == [
+        ["crawl/crawldb", "-sitemapUrls", "maps", "-threads", "7"],
+        *[["crawl/crawldb", "-hostdb", "crawl/hostdb", "-threads", "7"]] * rounds,
+    ]
+
+
 def test_a_table_per_round(jobs: Jobs) -> None:
     run = crawl(jobs, rounds=2)
     run.context.verbose = True

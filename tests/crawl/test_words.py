@@ -20,6 +20,11 @@ from minutch.crawl.words import counters_of, number, result_of, size
         ("dedup", {"documents marked as duplicates": 1}, "1 duplicate"),
         ("updatehostdb", {"total_hosts_total": 1, "new_unknown_host_total": 2}, "1 host, 2 without an address"),
         ("sitemap", {}, "nothing"),
+        (
+            "sitemap",
+            {"sitemaps read": 1, "new URLs": 31, "failed sitemap fetches": 2},
+            "1 sitemap, 31 new URLs, 2 failed fetches",
+        ),
     ],
 )
 def test_steps(step: str, counts: dict[str, int], words: str) -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from minutch.crawldb.matching import (
     by_score,
     first_of_each,
-    has_repeats,
     last,
     last_of_key,
     latest,
@@ -16,6 +15,7 @@ from minutch.crawldb.matching import (
     merge_sorted,
     put_rows,
 )
+from minutch.tables.merge import has_repeats
 
 keys = st.binary(max_size=20) | st.sampled_from([b"http://a/", b"http://a/b", b"http://a/bc", b""])
 

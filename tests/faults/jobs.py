@@ -88,6 +88,7 @@ def _statuses(view: View) -> dict[bytes, int]:
 _WEBGRAPH = ("webgraph", "-webgraphdb", "{work}/webgraphdb", "-segment", "{work}/segments/{segment}")
 _HALF_INSTALLED = (_graph_with("nodes"), _graph_with("nodes", "inlinks"))
 
+SITEMAPS: Final = {"sitemap.url.overwrite.existing": "true", "sitemap.url.filter": "false"}
 _DAY = 86_400_000
 _SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "3"}
 """Everything goes through the disk, into another number of parts."""
@@ -110,12 +111,16 @@ JOBS: Final = {
         Job("parse", "fetched", ("parse", "{work}/segments/{segment}")),
         Job("updatedb", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
         Job("updatedb-spill", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments"), _SPILL),
+        Job("sitemap", "updated", ("sitemap", "{work}/crawldb", "-sitemapUrls", "{base}/sitemaps"), SITEMAPS),
         Job("dedup", "updated", ("dedup", "{work}/crawldb")),
         Job("invertlinks", "updated", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments")),
         Job("invertlinks-spill", "linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments"), _SPILL),
         Job("mergedb", "linked", ("mergedb", "{work}/merged", "{work}/crawldb", "{work}/crawldb2")),
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
+        Job("mergesegs", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "6")),
+        Job("mergesegs-spill", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments"), _SPILL),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
+        Job("domainstats", "linked", ("domainstats", "{work}/crawldb", "{work}/dump", "host", "2")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
         Job("webgraph-first", "linked", _WEBGRAPH, between=_HALF_INSTALLED),
         Job("webgraph", "graphed", _WEBGRAPH, _SPILL, between=_HALF_INSTALLED),
@@ -195,7 +200,7 @@ class Stage:
 def _write_web(base: Path) -> None:
     """Pages that link to each other, some with equal content, and seed lists."""
     pages = base / "pages"
-    for folder in (pages, base / "seeds", base / "more", base / "states"):
+    for folder in (pages, base / "seeds", base / "more", base / "sitemaps", base / "states"):
         folder.mkdir(parents=True)
     for number in range(PAGES):
         links = "".join(f'<a href="{(number * 3 + step) % (PAGES + 2)}.html">to {step}</a>' for step in (1, 2, 5))
@@ -203,6 +208,11 @@ def _write_web(base: Path) -> None:
         (pages / f"{number}.html").write_text(f"<html><title>{text}</title><body>{text} {links}</body></html>")
     urls = [f"file:{pages}/{number}.html" for number in range(4)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
+    listed = "".join(
+        f"<url><loc>{url}</loc><priority>0.9</priority></url>" for url in [*urls, f"file:{pages}/new.html"]
+    )
+    (pages / "map.xml").write_text(f"<urlset>{listed}</urlset>")
+    (base / "sitemaps/list.txt").write_text(f"file:{pages}/map.xml")
     (base / "more/seeds.txt").write_text("\n".join([f"{urls[0]}\tcolour=red", f"file:{pages}/9.html", "file:/nowhere"]))
 
 
@@ -210,12 +220,12 @@ def view(work: Path) -> View:
     """What a reader finds in `work`. Raises MinutchError for anything that is not whole."""
     found: View = {}
     for path in sorted(work.iterdir()):
-        if path.name == "segments":
-            for segment in segments_in(path):
-                found |= _segment(segment, work)
-        elif not path.name.startswith(".") and path.is_dir():
+        if not path.name.startswith(".") and path.is_dir():
             database = Database(path)
-            if database.exists():
+            if any(path.glob("*/crawl_generate")):
+                for segment in segments_in(path):
+                    found |= _segment(segment, work)
+            elif database.exists():
                 for part in database.parts():
                     found[str((path / "current" / part.name).relative_to(work))] = _records(data_file(part))
             elif path.name == "dump":

@@ -18,8 +18,8 @@ from tests.support.golden import PROJECT
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux's seccomp with a listener")
 
 SEED = int(os.environ.get("FAULTS_SEED", "1"))
-LARGE = {"crawl", "updatedb-spill", "readlinkdb", "mergelinkdb", "updatehostdb-spill", "readhostdb"}
-LARGE |= {"webgraph-first", "scoreupdater", "nodedumper", "linkdumper"}
+LARGE = {"crawl", "updatedb-spill", "mergesegs-spill", "readlinkdb", "mergelinkdb", "domainstats"}
+LARGE |= {"updatehostdb-spill", "readhostdb", "webgraph-first", "scoreupdater", "nodedumper", "linkdumper"}
 """Not in the short run."""
 SMALL = [name for name in JOBS if name not in LARGE]
 

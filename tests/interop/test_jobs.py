@@ -20,7 +20,9 @@ from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
 from minutch.linkdb.store import LinkDb
 from minutch.records.crawldatum import CrawlDatum
-from minutch.segment.store import CRAWL_GENERATE, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.records.metadata import SEGMENT_NAME_KEY
+from minutch.records.parsedata import ParseData
+from minutch.segment.store import CRAWL_GENERATE, CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.webgraph.store import WebGraph
 from tests.interop.harness import Harness
 from tests.support.golden import GOLDEN, needs_golden
@@ -172,6 +174,37 @@ def test_nutch_goes_on_after_our_parse(nutch: Nutch, crawls: tuple[Path, Path], 
     mine, others = (inlinks_as_sets(crawl / "linkdb") for crawl in crawls)
     assert mine == others
     assert sum(map(len, mine.values())) > 20
+
+
+@needs_golden("crawl-small/run-default-r2/steps/07-crawldb")
+def test_nutch_goes_on_with_merged_segments(nutch: Nutch, crawls: tuple[Path, Path], tmp_path: Path) -> None:
+    ours, theirs = crawls
+    assert _minutch("mergesegs", tmp_path / "merged", "-dir", ours / "segments") == 0
+    [merged] = (tmp_path / "merged").iterdir()
+    _nutch(nutch[1], tmp_path / "log1", "updatedb", theirs / "crawldb", merged)
+    assert _minutch("updatedb", ours / "crawldb", merged) == 0
+    _same_crawldb(ours / "crawldb", theirs / "crawldb")
+
+    _nutch(nutch[1], tmp_path / "log2", "mergesegs", tmp_path / "again", merged)
+    [again] = (path for path in (tmp_path / "again").iterdir() if path.is_dir())
+    for folder in LAYOUTS:
+        mine, others = (_records(Segment(segment).parts(folder)) for segment in (merged, again))
+        if folder == PARSE_DATA:  # it names its segment
+            mine, others = (_unnamed(records) for records in (mine, others))
+        assert {name: sorted(entries) for name, entries in mine.items()} == {
+            name: sorted(entries) for name, entries in others.items()
+        }
+
+
+def _unnamed(records: Records) -> Records:
+    """ParseData without the name of the segment."""
+    result = {}
+    for name, entries in records.items():
+        values = [ParseData.from_bytes(value) for _, value in entries]
+        for value in values:
+            del value.content_meta[SEGMENT_NAME_KEY]
+        result[name] = [(key, value.to_bytes()) for (key, _), value in zip(entries, values, strict=True)]
+    return result
 
 
 def _fetch_list(segments: Path) -> list[tuple[str, CrawlDatum]]:

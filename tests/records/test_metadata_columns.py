@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import polars as pl
 import pytest
 
 from minutch.errors import FormatError
-from minutch.formats.writables import BytesWritable, LongWritable, MapWritable, Text, Writable
-from minutch.records.metadata_columns import OTHER, STATUS, TEXT, entries, maps_of, stored, stored_value
+from minutch.formats.writables import BytesWritable, IntWritable, LongWritable, MapWritable, Text, Writable
+from minutch.records.metadata_columns import OTHER, STATUS, TEXT, entries, maps_of, stored, stored_value, text_values
 from minutch.records.protocolstatus import ProtocolStatus
 from tests.support.tables import a_metadata
 
@@ -101,5 +102,32 @@ def test_random_damage_raises_nothing_else() -> None:
         metadata = pl.Series([bytes(data)], dtype=pl.Binary)
         try:
             entries(metadata, keys(metadata))
+        except FormatError:
+            continue
+
+
+KINDS: dict[str, Callable[[], MapWritable]] = {
+    "empty": MapWritable,
+    "other keys": lambda: MapWritable({Text("k" * 300): Text("v"), IntWritable(1): Text("x")}),
+    "text": lambda: MapWritable({Text("x"): IntWritable(2), Text("k"): Text("é" * 200)}),
+    "empty text": lambda: MapWritable({Text("k"): Text("")}),
+    "number": lambda: MapWritable({Text("k"): IntWritable(7)}),
+    "bytes before it": lambda: MapWritable({Text("a"): BytesWritable(b"x"), Text("k"): Text("v")}),
+}
+
+
+def test_values_of_metadata_in_bulk() -> None:
+    maps = [build() for build in KINDS.values()]
+    column = pl.Series([None, *(found.to_bytes() for found in maps)], dtype=pl.Binary)
+    values = text_values(column, column, "k").to_list()
+    expected = [None, None, None, "é" * 200, "", "7", "v"]
+    assert values == [None if value is None else value.encode() for value in expected]
+
+
+def test_damaged_metadata_is_an_error_or_has_no_such_key() -> None:
+    data = KINDS["bytes before it"]().to_bytes()
+    for size in range(len(data)):
+        try:
+            assert text_values(cut := pl.Series([data[:size]], dtype=pl.Binary), cut, "k")[0] is None
         except FormatError:
             continue

@@ -20,6 +20,7 @@ from minutch.records.parsedata import ParseData
 from minutch.segment import readseg
 from minutch.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from tests.support.golden import GOLDEN, needs_golden
+from tests.support.nutchruns import NutchRun, context_for, nutch_runs
 from tests.support.sequencefiles import copy_writable
 
 CRAWLS = [
@@ -235,3 +236,17 @@ def test_wrong_command_lines(args: list[str]) -> None:
     with pytest.raises(UsageError, match="Usage: SegmentReader") as caught:
         _run(*args)
     assert caught.value.exit_code == 255
+
+
+@needs_golden("commands/readseg")
+@pytest.mark.parametrize("run", nutch_runs("readseg"), ids=str)
+def test_more_runs_of_nutch(run: NutchRun, tmp_path: Path) -> None:
+    """What is printed line for line; in a dump Nutch leaves the order of a URL's records open."""
+    context, printed = context_for(run.conf())
+    assert readseg.run([str(tmp_path / "out") if word == "out" else word for word in run.words], context) == run.exit
+    expected = "\n".join(run.printed).rstrip("\n").replace("\r\n", "\n")
+    assert printed.getvalue().rstrip("\n").replace("\r\n", "\n") == expected
+    if "-dump" in run.words:
+        ours, theirs = ((folder / "out/dump").read_bytes().decode() for folder in (tmp_path, run.folder))
+        assert _by_url(ours) == _by_url(theirs)
+        assert len(ours) == len(theirs)

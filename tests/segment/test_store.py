@@ -160,6 +160,7 @@ def test_what_a_complete_segment_is(tmp_path: Path, segment: Segment, caplog: py
     other = segment.path.rename(tmp_path / "other")
     assert not Segment(other).is_complete()
     assert "not a segment" in caplog.text
+    assert Segment(other.rename(tmp_path / "20260101000000-12")).is_complete()
 
 
 def test_missing_folder_is_a_store_error(segment: Segment) -> None:

@@ -87,6 +87,12 @@ class NutchRun:
         return Configuration.load([folder for folder in folders if folder.is_dir()], overrides=overrides)
 
 
+def nutch_runs(command: str, *left_out: str) -> list[NutchRun]:
+    """The runs of a command, but for some cases."""
+    names = sorted(path.name for path in COMMANDS.glob(f"{command}/*") if path.name not in left_out)
+    return [NutchRun(f"{command}/{name}") for name in names]
+
+
 def context_for(conf: Configuration, *, clock: Clock | None = None) -> tuple[JobContext, io.StringIO]:
     """A job's context, and where its output goes."""
     printed = io.StringIO()

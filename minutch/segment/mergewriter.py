@@ -1,0 +1,118 @@
+"""Writes merged segments: a part of a slice at a time, each with all folders that are merged.
+
+Source: org.apache.nutch.segment.SegmentMerger.SegmentOutputFormat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import polars as pl
+
+from minutch.errors import FormatError
+from minutch.formats.sequencefile import RECORD
+from minutch.records.batch import string_column
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import SEGMENT_NAME_KEY
+from minutch.records.parsedata_columns import with_content_meta
+from minutch.segment.mergestreams import as_batch, as_places
+from minutch.segment.merging import Piece
+from minutch.segment.store import LAYOUTS, PARSE_DATA
+from minutch.tables.database import part_name
+from minutch.tables.writer import TableWriter
+from minutch.tables.zlibvalues import deflated, inflated
+
+
+class SegmentsWriter:
+    """Writes pieces below `directory`: the segment `name`, or its slices `name-0`, `name-1`, ...; a context manager.
+
+    `compressions` tells how each folder is to be compressed. Pieces of one part come in order. A slice has all folders
+    and all parts, some of which may be empty.
+    """
+
+    def __init__(self, directory: Path, name: str, compressions: Mapping[str, str], parts: int) -> None:
+        self._directory, self._name = directory, name
+        self._compressions = compressions
+        self._parts = range(parts)
+        self._open: dict[int, tuple[int | None, ExitStack, dict[str, TableWriter[pl.DataFrame]]]] = {}
+        self._slices: dict[int | None, set[int]] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The segments written so far."""
+        return [self.segment_name(number) for number in sorted(self._slices, key=lambda number: number or 0)]
+
+    def segment_name(self, number: int | None) -> str:
+        """The name of a slice's segment."""
+        return self._name if number is None else f"{self._name}-{number}"
+
+    def encode(self, piece: Piece) -> Piece:
+        """The piece with its values as they go into the files. Raises FormatError."""
+        name = self.segment_name(piece.slice)
+        return replace(
+            piece, tables={folder: self._encode(folder, table, name) for folder, table in piece.tables.items()}
+        )
+
+    def _encode(self, folder: str, table: pl.DataFrame, name: str) -> pl.DataFrame:
+        compressed = self._compressions[folder] == RECORD
+        if folder != PARSE_DATA and (LAYOUTS[folder].value_class != CrawlDatum.class_name or not compressed):
+            return table
+        batch = as_batch(table)
+        if folder == PARSE_DATA:
+            plain = inflated(batch) if compressed else batch
+            if plain is None:
+                raise FormatError("damaged record", path=PARSE_DATA, expected="a zlib stream")
+            batch = with_content_meta(plain, SEGMENT_NAME_KEY, name)
+        if compressed:
+            batch = deflated(batch)
+        return table.with_columns(string_column("value", batch.values, batch.value_at, batch.value_len))
+
+    def write(self, piece: Piece) -> int:
+        """Append an encoded piece; returns how many records that are."""
+        for folder, table in piece.tables.items():
+            self._writers(piece.part, piece.slice)[folder].write(table)
+        return sum(map(len, piece.tables.values()))
+
+    def _writers(self, part: int, number: int | None) -> dict[str, TableWriter[pl.DataFrame]]:
+        """The files of a part; those of the slice before are finished."""
+        current = self._open.get(part)
+        if current is not None and current[0] == number:
+            return current[2]
+        if current is not None:
+            current[1].close()
+        stack = ExitStack()
+        writers: dict[str, TableWriter[pl.DataFrame]] = {}
+        self._open[part] = number, stack, writers
+        for folder, compression in self._compressions.items():
+            path = self._directory / self.segment_name(number) / folder / part_name(part)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            writer: TableWriter[pl.DataFrame] = TableWriter(
+                path,
+                LAYOUTS[folder].value_class,
+                as_places,
+                mapfile=LAYOUTS[folder].map_file,
+                compression=compression,
+                deflated=compression == RECORD,
+            )
+            writers[folder] = stack.enter_context(writer)
+        self._slices.setdefault(number, set()).add(part)
+        return writers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            for number, parts in (self._slices or {None: set[int]()}).copy().items():
+                for part in self._parts:
+                    if part not in parts:
+                        self._writers(part, number)
+        for _, stack, _ in self._open.values():
+            stack.__exit__(kind, error, trace)
