@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from minutch.fetchlist.marks import RECORD as GENERATED
 from minutch.fsck.problems import Problem, Remedy
 from minutch.segment.store import LAYOUTS, Segment
 from minutch.tables.install import CURRENT, NEW, NEXT, PREVIOUS, SPILL
@@ -46,6 +47,8 @@ def in_database(database: Path) -> Iterator[Problem]:
             yield Problem(path, "left by a job that was killed while it put a new database in place", Remedy.REMOVE)
         elif path.exists():
             yield Problem(path, f"complete, but not in place: any job that writes the database makes it `{CURRENT}`")
+    if (database / GENERATED).exists():
+        yield Problem(database / GENERATED, "generate was stopped before its marks: the next one makes them")
 
 
 def in_segments(folder: Path) -> Iterator[Problem]:
