@@ -1,21 +1,25 @@
 """Fault injection by command:
 
-    python -m tests.faults [job ...] [--kind kill] [--points 20] [--seed 1] [--only TEXT]
+    python -m tests.faults [job ...] [--kind kill] [--large] [--points 20] [--minutes 5] [--seed 1] [--only TEXT]
 
-Runs each job undisturbed, then disturbed at the first N points (all of them without --points) of each kind in the order
-that the seed sets; prints figures and failures. --only takes the points whose names contain a text: a failure's line
-gives the command that repeats it. Exit code 1 if there is a failure.
+Runs each job undisturbed, then disturbed at points of each kind in the order that the seed sets: at all of them, at the
+first so many, or as long as the minutes last for each kind. The job `together` is two and three jobs at once. With
+--large the crawl has ten times the pages and twelve times the parts. Prints figures and failures; --only takes the
+points whose names contain a text: a failure's line gives the command that repeats it. Exit code 1 if there is one.
+TMPDIR=/dev/shm is quicker by half.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from tests.faults.campaign import KINDS, Campaign, Found, Point
@@ -69,13 +73,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--minutes", type=float, default=math.inf)
     return parser.parse_args()
 
 
 def _disturb(name: str, kinds: Mapping[str, Iterator[tuple[str, Point]]], options: argparse.Namespace) -> Found:
     found = Found()
     for kind, points in kinds.items():
-        for title, point in islice(_wanted(points, options.only), options.points):
+        for title, point in _within(options.minutes, islice(_wanted(points, options.only), options.points)):
             found.points[kind] = found.points.get(kind, 0) + 1
             problem = point()
             if problem is not None:
@@ -88,6 +93,11 @@ def _disturb(name: str, kinds: Mapping[str, Iterator[tuple[str, Point]]], option
 
 def _wanted(points: Iterator[tuple[str, Point]], text: str) -> Iterator[tuple[str, Point]]:
     return (point for point in points if text in point[0])
+
+
+def _within(minutes: float, points: Iterator[tuple[str, Point]]) -> Iterator[tuple[str, Point]]:
+    end = time.monotonic() + minutes * 60
+    return takewhile(lambda point: time.monotonic() < end, points)
 
 
 if __name__ == "__main__":
