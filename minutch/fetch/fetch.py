@@ -318,7 +318,7 @@ def _working(segment: Segment) -> Iterator[Path]:
                 raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
             yield work
             work.rename(done)
-            shutil.rmtree(done)
+            shutil.rmtree(done, ignore_errors=True)
     except LockedError as exc:
         raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
     finally:

@@ -16,6 +16,7 @@ from minutch.tables.workfolders import left_over
 ROUND: Final = ".round"
 """The record that `minutch crawl` keeps while a round runs."""
 _UNFINISHED_FETCH: Final = "_fetch"
+_LOGS_OF_DONE: Final = "_fetch-done"
 
 
 def locks(place: Path) -> Iterator[Problem]:
@@ -64,6 +65,8 @@ def in_segment(segment: Segment) -> Iterator[Problem]:
     yield from _work_folders(segment.path, NEW)
     if any((segment.path / _UNFINISHED_FETCH).glob("log-*")):
         yield Problem(segment.path / _UNFINISHED_FETCH, "the fetch is not finished: `minutch fetch` goes on with it")
+    if (segment.path / _LOGS_OF_DONE).is_dir():
+        yield Problem(segment.path / _LOGS_OF_DONE, "the logs of a fetch that is done", Remedy.REMOVE)
     for path in sorted(segment.path.iterdir()):
         if not path.name.startswith((".", "_")) and path.name not in LAYOUTS:
             yield Problem(path, "not a folder of a segment")
