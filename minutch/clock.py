@@ -31,6 +31,24 @@ class SystemClock:
         return time.monotonic()
 
 
+class SteadyClock:
+    """A clock that never jumps: what another one shows now, and from then on that one's seconds.
+
+    A job that waits, or keeps pauses, goes by it: the machine's clock may be set meanwhile.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._start = clock.now()
+        self._began = clock.monotonic()
+
+    def now(self) -> int:
+        return self._start + round((self._clock.monotonic() - self._began) * 1000)
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+
 class FakeClock:
     """A clock that stands still until `advance` moves it."""
 

@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from minutch.job import CLEAR
 from minutch.terminal import raw, visible, visible_line
+
+log = logging.getLogger(__name__)
 
 FORMAT = "%(asctime)s %(levelname)-5s %(where)s: %(message)s"
 
@@ -96,6 +100,22 @@ class _TerminalHandler(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
+class _FileHandler(logging.FileHandler):
+    """Says once that the file can't be written, and goes on without it: no job fails for its log."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        logging.getLogger().removeHandler(self)
+        log.error("can't write %s: %s; what follows is not in it", self.baseFilename, error.strerror or error)
+
+    def close(self) -> None:
+        with suppress(OSError):  # what is still to be written: said already, or too late to say
+            super().close()
+
+
 class _ShortFormatter(_Formatter):
     """For people who look on: `warning: …`."""
 
@@ -138,7 +158,7 @@ def configure(
         handlers[0].addFilter(_is_live)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        handlers.append(logging.FileHandler(log_file, encoding="utf-8", errors="replace"))
+        handlers.append(_FileHandler(log_file, encoding="utf-8", errors="replace"))
     for handler in handlers:
         handler.setFormatter(_Formatter(FORMAT))
         root.addHandler(handler)

@@ -57,3 +57,22 @@ def test_only_what_is_live(tmp_path: Path) -> None:
         "WARNING lib_http.names: odd, too",
     ]
     assert "hidden" in (tmp_path / "hadoop.log").read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_that_can_not_be_written_is_said_once() -> None:
+    """Linux has a file for which there is never room."""
+    stream = io.StringIO()
+    handlers = configure(stream, log_file=Path("/dev/full"))
+    try:
+        for number in range(3):
+            logging.getLogger("minutch.x").info("line %d", number)
+    finally:
+        for handler in handlers:
+            logging.getLogger().removeHandler(handler)
+            handler.close()
+    lines = [line.split(" ", 2)[2].strip() for line in stream.getvalue().splitlines()]
+    assert sorted(lines) == [
+        "ERROR log: can't write /dev/full: No space left on device; what follows is not in it",
+        *(f"INFO  x: line {number}" for number in range(3)),
+    ]

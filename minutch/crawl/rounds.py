@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ _NEW_RECORD = f"{RECORD}.new"
 GENERATED = "crawl_generate"
 UNFINISHED = "_fetch"
 """What the fetcher keeps in a segment until it is closed."""
+LOGS_OF_DONE = "_fetch-done"
+"""What that is called while it is removed."""
 MADE_BY = {"fetch": "crawl_fetch", "parse": "crawl_parse"}
 """Step → what lies in the segment once it is done."""
 
@@ -98,6 +101,7 @@ def clear_left_overs(crawl_dir: Path) -> None:
     folder = crawl_dir / "segments"
     for place in (folder, *(folder / name for name in segments(crawl_dir))):
         clear(place, NEW)
+        shutil.rmtree(place / LOGS_OF_DONE, ignore_errors=True)
 
 
 def parts_of(segment: Path) -> set[str]:

@@ -16,19 +16,19 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Final, TextIO
 
 from minutch.arguments import Flag, parse
-from minutch.clock import Clock
+from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, LockedError, MinutchError, StoreError
 from minutch.fetch.closing import close_segment
 from minutch.fetch.display import Display, host_table, result_table
 from minutch.fetch.feeder import count_entries, generate_files
-from minutch.fetch.ledger import Ledger
+from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import Part
 from minutch.fetch.loop import Hooks
 from minutch.fetch.processes import FetchProcesses
@@ -101,6 +101,7 @@ def fetch(
     segment.check()
     files = generate_files(path)
     conf = _with_state(conf, path)
+    clock = SteadyClock(clock)
     settings = FetchSettings.from_conf(conf, clock.now(), threads)
     log.info("Fetcher: segment %s, %d threads, queue mode %s", path, settings.threads, settings.queues.mode)
     if settings.follow.depth > 0:
@@ -109,6 +110,7 @@ def fetch(
         resumed = resume(_logs(work))
         if resumed.ledger.settled:
             log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", resumed.ledger.settled)
+            settings = _as_begun(settings, resumed)
         job = _Job(segment, files, work, conf, settings, clock, resumed)
         ledger, stats = _fetch_all(job, err, label, metrics_port)
         ledger.merge({int(k): v for k, v in resumed.ledger.outcomes.items()})
@@ -280,6 +282,16 @@ def _with_state(conf: Configuration, segment: Path) -> Configuration:
     return conf.with_values({STATE_PROPERTY: str(state_folder(segment))})
 
 
+def _as_begun(settings: FetchSettings, resumed: Resumed) -> FetchSettings:
+    """Settings for the rest of a fetch: a segment is parsed as a whole, or pages would count as parsed that are not."""
+    if not settings.parse or not settings.store_content:
+        return settings
+    if resumed.parsed or not resumed.ledger.outcomes.get(Outcome.FETCHED, 0):
+        return settings
+    log.warning("Fetcher: begun without fetcher.parse, so it ends without: minutch parse takes all pages")
+    return replace(settings, parse=False)
+
+
 def _logs(work: Path) -> list[Path]:
     return sorted(work.glob("log-*"))
 
@@ -307,7 +319,7 @@ def _working(segment: Segment) -> Iterator[Path]:
                 raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
             yield work
             work.rename(done)
-            shutil.rmtree(done)
+            shutil.rmtree(done, ignore_errors=True)
     except LockedError as exc:
         raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
     finally:

@@ -66,6 +66,8 @@ class Resumed:
     ledger: Ledger = field(default_factory=Ledger)
     follow: dict[str, bytes] = field(default_factory=dict)
     """URLs that were to be followed and are not done, with their FOLLOW entries."""
+    parsed: bool = False
+    """Whether pages were parsed."""
 
 
 def resume(logs: Iterable[Path]) -> Resumed:
@@ -81,6 +83,8 @@ def resume(logs: Iterable[Path]) -> Resumed:
                 url = entry.key.decode("utf-8", "surrogateescape")
                 if entry.part is Part.FOLLOW:
                     result.follow[url] = entry.value
+                elif entry.part is Part.CRAWL_PARSE:
+                    result.parsed = True
                 elif entry.part is Part.FETCH and not frame.listed:
                     done.add(url)
     result.follow = {url: value for url, value in result.follow.items() if url not in done}

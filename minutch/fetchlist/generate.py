@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -20,10 +21,9 @@ import polars as pl
 
 from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
-from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
-from minutch.fetchlist import due, select
+from minutch.fetchlist import due, marks, select
 from minutch.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
 from minutch.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
 from minutch.formats.javahash import date_to_string
@@ -34,8 +34,7 @@ from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables.crawldata import scan
 from minutch.tables.frame import CRAWLDB_SCHEMA, decode_keys, empty
-from minutch.tables.parallel import for_each, memory_budget, number_of_parts
-from minutch.tables.shuffle import Shuffle
+from minutch.tables.parallel import for_each, number_of_parts
 
 if TYPE_CHECKING:
     from minutch.expressions import Expression
@@ -135,6 +134,7 @@ def generate(
     _log_start(filtering, normalize, top_n, expression, hostdb)
     result = Generated()
     with db.lock(force):
+        marks.make_up(db, conf, context)
         found = _find_due(db, conf, conditions, context, filtering)
         for table in found:
             result.counters.merge(table.counters)
@@ -155,15 +155,17 @@ def generate(
             return result
         # Nutch draws a seed, so that a host is not always in the same part
         writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=time)
-        for number in range(1, max_segments + 1):
-            entries = chosen.filter(pl.col("segment") == number)
-            if len(entries):
-                entries = stamp(entries, time)
-                entries = entries if hosts is None else hosts.with_delays(entries)
-                result.segments.append(writer.write(entries, context.clock))
-                log.info("Generator: segment: %s", result.segments[-1])
-        if conf.get_boolean(UPDATE_PROPERTY, False):
-            _mark(db, conf, chosen["key"], time, context)
+        update = conf.get_boolean(UPDATE_PROPERTY, False)
+        with marks.planned(db, segments, time) if update else nullcontext():
+            for number in range(1, max_segments + 1):
+                entries = chosen.filter(pl.col("segment") == number)
+                if len(entries):
+                    entries = stamp(entries, time)
+                    entries = entries if hosts is None else hosts.with_delays(entries)
+                    result.segments.append(writer.write(entries, context.clock))
+                    log.info("Generator: segment: %s", result.segments[-1])
+            if update:
+                marks.mark(db, conf, chosen["key"], time, context)
     return result
 
 
@@ -229,28 +231,3 @@ def describe(counters: Mapping[str, int]) -> Iterator[str]:
     reasons = due.REASONS | select.REASONS
     lines = [f"{counters[name]:,} {text}" for name, text in reasons.items() if counters.get(name, 0)]
     return iter(lines or ["the CrawlDb has no entries"])
-
-
-def _mark(db: CrawlDb, conf: Configuration, selected: pl.Series, time: int, context: JobContext) -> None:
-    """Put `_ngt_` into the CrawlDb's entries of the selected URLs, so that the next run leaves them out."""
-
-    def step(frames: tuple[pl.DataFrame, ...]) -> tuple[pl.DataFrame, Counters]:
-        entries, marked = frames
-        mask = entries["key"].is_in(marked["key"].implode())
-        stamped = stamp(entries.filter(mask), time)
-        rows = mask.arg_true()
-        metadata = entries["metadata"].clone().scatter(rows, stamped["metadata"]) if len(rows) else entries["metadata"]
-        return entries.with_columns(metadata=metadata), Counters()
-
-    schema = pl.Schema({"key": pl.Binary()})
-    budget = memory_budget(conf) // 4
-    with (
-        Entries([db], conf, EntryFilter(conf.with_values(_KEEP_ALL)), spill=db.path) as old,
-        Shuffle(number_of_parts(conf), schema, budget=budget, spill=db.path) as marks,
-        context.progress("generate: updating the CrawlDb") as progress,
-    ):
-        marks.add(selected.to_frame("key"))
-        rewrite(db, conf, lambda part: [*old.streams(part), marks.sorted(part)], step, progress)
-
-
-_KEEP_ALL: Final = {"db.update.purge.404": "false", "db.update.purge.orphans": "false"}

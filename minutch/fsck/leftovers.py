@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from minutch.fetchlist.marks import RECORD as GENERATED
 from minutch.fsck.problems import Problem, Remedy
 from minutch.segment.store import LAYOUTS, Segment
 from minutch.tables.install import CURRENT, NEW, NEXT, PREVIOUS, SPILL
@@ -15,6 +16,7 @@ from minutch.tables.workfolders import left_over
 ROUND: Final = ".round"
 """The record that `minutch crawl` keeps while a round runs."""
 _UNFINISHED_FETCH: Final = "_fetch"
+_LOGS_OF_DONE: Final = "_fetch-done"
 
 
 def locks(place: Path) -> Iterator[Problem]:
@@ -46,6 +48,8 @@ def in_database(database: Path) -> Iterator[Problem]:
             yield Problem(path, "left by a job that was killed while it put a new database in place", Remedy.REMOVE)
         elif path.exists():
             yield Problem(path, f"complete, but not in place: any job that writes the database makes it `{CURRENT}`")
+    if (database / GENERATED).exists():
+        yield Problem(database / GENERATED, "generate was stopped before its marks: the next one makes them")
 
 
 def in_segments(folder: Path) -> Iterator[Problem]:
@@ -61,6 +65,8 @@ def in_segment(segment: Segment) -> Iterator[Problem]:
     yield from _work_folders(segment.path, NEW)
     if any((segment.path / _UNFINISHED_FETCH).glob("log-*")):
         yield Problem(segment.path / _UNFINISHED_FETCH, "the fetch is not finished: `minutch fetch` goes on with it")
+    if (segment.path / _LOGS_OF_DONE).is_dir():
+        yield Problem(segment.path / _LOGS_OF_DONE, "the logs of a fetch that is done", Remedy.REMOVE)
     for path in sorted(segment.path.iterdir()):
         if not path.name.startswith((".", "_")) and path.name not in LAYOUTS:
             yield Problem(path, "not a folder of a segment")

@@ -51,6 +51,7 @@ def run(args: list[str], context: JobContext) -> int:
     conf = context.conf.with_values(off).freeze() if off else context.conf
     segment = Segment(Path(given.positional[0]))
     if segment.has(CRAWL_PARSE):
+        segment.clear_left_overs()
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
         return 0
     with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT)), "pages") as progress:

@@ -40,6 +40,7 @@ from minutch.segment.store import (
     decode,
     segments_in,
 )
+from minutch.tables.install import make_directory, sync_path
 
 log = logging.getLogger(__name__)
 
@@ -136,13 +137,16 @@ def dump(
     present = [folder for folder in _DUMP_ORDER if folder in set(folders) and _is_there(segment, folder)]
     if not present:
         raise StoreError(f"No segment subdirectories defined as input: {segment.path}")
-    output.mkdir(parents=True, exist_ok=True)
+    make_directory(output)
     path, fresh = output / name, output / f".{name}.new"
     with ChecksumWriter(fresh) as writer:
         for number, text in enumerate(_dump_texts(segment, present, parts, recode)):
             writer.write(_to_bytes(f"\nRecno:: {number}\n{text}\n"))
+    for written in (crc_path(fresh), fresh):
+        sync_path(written)
     crc_path(fresh).replace(crc_path(path))
     fresh.replace(path)
+    sync_path(output)
     log.info("SegmentReader: done")
     return path
 

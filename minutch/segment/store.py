@@ -180,6 +180,10 @@ class Segment:
         """All values of a URL in a folder: by the index of each MapFile, or by reading the flat files through."""
         return [value for part in self.parts(folder) for value in _get(part, encode_text(url))]
 
+    def clear_left_overs(self) -> None:
+        """Remove the work folders of jobs that were killed."""
+        clear(self.path, NEW)
+
     @contextmanager
     def writing(self, folders: Sequence[str], *, replace: bool = False) -> Iterator[Path]:
         """A new directory to write the parts of `folders` into, below `<directory>/<folder>`.
@@ -188,7 +192,7 @@ class Segment:
         without it is not yet fetched (or parsed), and what a broken attempt left of the others is replaced. Raises
         StoreError if the last one is there already, unless `replace`. An error in the block leaves nothing.
         """
-        clear(self.path, NEW)
+        self.clear_left_overs()
         self._check_free(folders, replace)
         with work_folder(self.path, NEW) as fresh:
             for folder in folders:

@@ -87,7 +87,8 @@ def test_a_damaged_record_stops_the_crawl(tmp_path: Path, text: str) -> None:
 def test_what_killed_jobs_left_goes(tmp_path: Path) -> None:
     gone = f".new-{2**22 + 1}"
     make(tmp_path, "1", {"crawl_generate", gone})
-    for folder in ("crawldb/current", "crawldb/.previous", f"linkdb/.spill-{2**22 + 1}", "linkdb/current", "x/.next"):
+    names = ("crawldb/current", "crawldb/.previous", f"linkdb/.spill-{2**22 + 1}", "linkdb/current", "x/.next")
+    for folder in (*names, "segments/1/_fetch-done"):
         (tmp_path / folder).mkdir(parents=True)
     clear_left_overs(tmp_path)
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*")} == {

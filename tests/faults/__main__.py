@@ -1,42 +1,65 @@
 """Fault injection by command:
 
-    python -m tests.faults [job ...] [--kind kill] [--points 20] [--seed 1] [--only TEXT]
+    python -m tests.faults [job ...] [--kind kill] [--large] [--points 20] [--minutes 5] [--seed 1] [--only TEXT]
 
-Runs each job undisturbed, then disturbed at the first N points (all of them without --points) of each kind in the order
-that the seed sets; prints figures and failures. --only takes the points whose names contain a text: a failure's line
-gives the command that repeats it. Exit code 1 if there is a failure.
+Runs each job undisturbed, then disturbed at points of each kind in the order that the seed sets: at all of them, at the
+first so many, or as long as the minutes last for each kind. The job `together` is two and three jobs at once. With
+--large the crawl has ten times the pages and twelve times the parts. Prints figures and failures; --only takes the
+points whose names contain a text: a failure's line gives the command that repeats it. Exit code 1 if there is one.
+TMPDIR=/dev/shm is quicker by half.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
-from itertools import islice
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice, takewhile
 from pathlib import Path
 
 from tests.faults.campaign import KINDS, Campaign, Found, Point
-from tests.faults.jobs import JOBS, Stage
+from tests.faults.jobs import JOBS, LARGE, SMALL, Stage
+from tests.faults.races import Races
+from tests.faults.watch import pin
 
-_LOADED = ("polars", "minutch.kernels.library", "minutch.fetch.fetch", "minutch.parse.parse", "minutch.crawldb.inject")
-_LOADED += ("minutch.crawldb.updatedb", "minutch.crawldb.dedup", "minutch.crawldb.mergedb", "minutch.crawldb.readdb")
-_LOADED += ("minutch.hostdb.updatehostdb", "minutch.hostdb.readhostdb")
-_LOADED += ("minutch.crawldb.dump", "minutch.fetchlist.generate", "minutch.linkdb.invertlinks", "minutch.crawl.crawl")
+TOGETHER = "together"
+"""In place of a job: two and three of them at once."""
+_FORKING = {"fetch", "fetch-parse", "fetch-two", "parse", "readseg"}
+"""Jobs that fork their workers, which they can't where Polars is loaded; they come first."""
+_LOADED = ("minutch.kernels.library", "minutch.fetch.fetch", "minutch.parse.parse", "minutch.segment.readseg")
+_MORE = ("polars", "minutch.crawldb.inject", "minutch.crawldb.updatedb", "minutch.crawldb.dedup")
+_MORE += ("minutch.crawldb.mergedb", "minutch.crawldb.readdb", "minutch.crawldb.dump", "minutch.fetchlist.generate")
+_MORE += ("minutch.hostdb.updatehostdb", "minutch.hostdb.readhostdb")
+_MORE += ("minutch.fetchlist.freegen", "minutch.linkdb.invertlinks", "minutch.crawl.crawl")
+
+
+def _load(modules: tuple[str, ...]) -> None:
+    """Once here, not in every job's process."""
+    for name in modules:
+        importlib.import_module(name)
 
 
 def main() -> int:
     """Run campaigns as the command line says."""
     options = _options()
-    for name in _LOADED:  # once, not in every job's process
-        importlib.import_module(name)
+    pin()
+    _load(_LOADED)
     failed = 0
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        stage = Stage(Path(folder))
-        for name in options.jobs or JOBS:
-            found = _campaign(Campaign(stage, JOBS[name], options.seed), options)
+        stage = Stage(Path(folder), LARGE if options.large else SMALL)
+        for name in sorted(options.jobs or [*JOBS, TOGETHER], key=lambda name: name not in _FORKING):
+            if name not in _FORKING:
+                _load(_MORE)
+            if name == TOGETHER:
+                found = _disturb(name, {"race": Races(stage, options.seed).points()}, options)
+            else:
+                campaign = Campaign(stage, JOBS[name], options.seed)
+                found = _disturb(name, {kind: campaign.points(kind) for kind in options.kind or KINDS}, options)
             figures = ", ".join(f"{kind} {count}" for kind, count in found.points.items())
             print(f"{name}: {figures}; {len(found.failures)} failures", flush=True)
             failed += len(found.failures)
@@ -50,25 +73,32 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--points", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--minutes", type=float, default=math.inf)
     return parser.parse_args()
 
 
-def _campaign(campaign: Campaign, options: argparse.Namespace) -> Found:
+def _disturb(name: str, kinds: Mapping[str, Iterator[tuple[str, Point]]], options: argparse.Namespace) -> Found:
     found = Found()
-    for kind in options.kind or KINDS:
-        for name, point in islice(_wanted(campaign.points(kind), options.only), options.points):
+    for kind, points in kinds.items():
+        for title, point in _within(options.minutes, islice(_wanted(points, options.only), options.points)):
             found.points[kind] = found.points.get(kind, 0) + 1
             problem = point()
             if problem is not None:
-                words = ["python", "-m", "tests.faults", campaign.job.name, "--kind", kind]
-                words += ["--seed", str(options.seed), "--only", name]
-                found.failures.append(name)
+                words = ["python", "-m", "tests.faults", name, *(("--kind", kind) if kind in KINDS else ())]
+                words += ["--seed", str(options.seed), *(("--large",) if options.large else ()), "--only", title]
+                found.failures.append(title)
                 print(f"FAILED {shlex.join(words)}\n    {problem}", flush=True)
     return found
 
 
 def _wanted(points: Iterator[tuple[str, Point]], text: str) -> Iterator[tuple[str, Point]]:
     return (point for point in points if text in point[0])
+
+
+def _within(minutes: float, points: Iterator[tuple[str, Point]]) -> Iterator[tuple[str, Point]]:
+    end = time.monotonic() + minutes * 60
+    return takewhile(lambda point: time.monotonic() < end, points)
 
 
 if __name__ == "__main__":

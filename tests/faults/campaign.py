@@ -5,16 +5,19 @@
     error     ENOSPC, EDQUOT, EIO or EMFILE at a call, once or from there on; half a write
     signal    SIGINT, SIGTERM or SIGHUP at a call
     damage    a bit of an input file flipped, or the file cut off
+    clock     a clock that jumps, forward and back, by seconds to years, while the job runs
 
 After each: what a reader sees is the state before the job or the one after it; the same command again ends as it does
 where nothing went wrong; nothing is left behind. Damage ends in an error that names the file and leaves everything as
-it was, or makes no difference. Points come in a random order that `seed` sets: the first N of them for N points.
+it was, or makes no difference. A clock changes dates and the names of segments, nothing else. Points come in a random
+order that `seed` sets: the first N of them for N points.
 """
 
 from __future__ import annotations
 
 import errno
 import random
+import re
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -25,7 +28,7 @@ from minutch.errors import MinutchError
 from tests.faults.disk import KEPT, LOST, TORN, ZEROS, Disk, copy
 from tests.faults.jobs import Job, Stage, View, left_over, restore, view
 from tests.faults.syscalls import Call
-from tests.faults.watch import KILL, SHORT, Fault, Ran, run
+from tests.faults.watch import KILL, NOW, SHORT, Fault, Ran, Ticks, run, run_unseen
 
 CUTS: Final = ((LOST, LOST), (KEPT, LOST), (KEPT, ZEROS), (TORN, TORN), (TORN, LOST))
 _CHANGES: Final = frozenset({"open", "write", "mkdir", "rename", "exchange", "link"})
@@ -35,6 +38,12 @@ ERRORS: Final[dict[int, frozenset[str]]] = {
     errno.EIO: _CHANGES | {"fsync", "unlink", "rmdir", "truncate", "read"},
     errno.EMFILE: frozenset({"open", "read"}),
 }
+_DAY: Final = 86_400_000
+JUMPS: Final = tuple(sign * days * _DAY // 10_000 for days in (1, 10_000, 400_000, 36_500_000) for sign in (1, -1))
+"""Milliseconds: nine seconds, a day, forty days, ten years."""
+CLOCKS: Final = 1000
+NOTHING_DUE: Final = 1
+"""generate's exit code when the clock is before all dates."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -64,7 +73,9 @@ class Campaign:
         """Run the job where nothing goes wrong: its calls, and the states that may be seen."""
         before = self.stage.state(self.job.state)
         restore(before, self.work)
-        self.calls = self._run(reads=True).calls
+        ran = self._run(reads=True)
+        self.calls, self.code = ran.calls, ran.code
+        self.sound = run_unseen(["fsck", str(self.work)]).code
         after = copy(self.work, self.stage.state(f"after-{self.job.name}"))
         self._allow(before)
         for number, between in enumerate(self.job.between):
@@ -79,8 +90,10 @@ class Campaign:
         self._ends.append(None)
 
     def _run(self, at: int | None = None, fault: Fault = KILL, *, lasting: bool = False, reads: bool = False) -> Ran:
-        words, now = self.stage.words(self.job), self.job.now
-        return run(words, self.work, at=at, fault=fault, lasting=lasting, reads=reads, now=now)
+        return run(self.stage.words(self.job), self.work, at=at, fault=fault, lasting=lasting, reads=reads)
+
+    def _run_again(self) -> Ran:
+        return run_unseen(self.stage.words(self.job))
 
     def judge(self, *, tidy: bool = False, after: bool = False) -> str | None:
         """What is wrong with `work` after a disturbance; `tidy`: nothing may be left even now; `after`: it is done."""
@@ -94,10 +107,10 @@ class Campaign:
             return f"what is seen is not whole: {exc}"
         states = [number for number, (known, _) in enumerate(self._clean) if known == seen]
         if not states:
-            return f"neither the old nor the new state is seen: {_difference(seen, self._clean[-1][0])}"
+            return f"neither the old nor the new state is seen: {difference(seen, self._clean[-1][0])}"
         if after and states[-1] != len(self._clean) - 1:
             return "the job had ended, and its result is not there"
-        again = self._run()
+        again = self._run_again()
         wanted = self._end_of(states[0])
         try:
             found = again.code, view(self.work)
@@ -105,14 +118,14 @@ class Campaign:
             return f"the second run's result is not whole: {exc}"
         done = again.code == 0 and found[1] == self._clean[-1][0]  # once more, where it might have said: done already
         if found != wanted and not done:
-            what = _difference(found[1], wanted[1])
+            what = difference(found[1], wanted[1])
             return f"the same command again ends with {again.code} instead of {wanted[0]}: {what}\n{again.text[-800:]}"
         left = left_over(self.work)
         return f"left behind: {left}" if left else None
 
     def _judge_crawl(self) -> str | None:
         """A crawl has many states; all of them end in the same CrawlDb."""
-        again = self._run()
+        again = self._run_again()
         if again.code:
             return f"the same command again ends with {again.code}:\n{again.text[-800:]}"
         end = self.job.ends_in(view(self.work))
@@ -127,7 +140,7 @@ class Campaign:
         if end is None:
             disturbed = copy(self.work, self.stage.state("aside"))
             restore(self._clean[state][1], self.work)
-            code = self._run().code
+            code = self._run_again().code
             end = self._ends[state] = code, view(self.work)
             restore(disturbed, self.work)
         return end
@@ -176,6 +189,10 @@ class Campaign:
                     yield f"flip {name} {at}", lambda name=name, at=at: self._damaged(name, at, cut=False)  # type: ignore[misc]
                     yield f"cut {name} {at}", lambda name=name, at=at: self._damaged(name, at, cut=True)  # type: ignore[misc]
 
+    def clocks(self) -> Iterator[tuple[str, Point]]:
+        for number in range(CLOCKS):
+            yield f"clock {number}", lambda number=number: self._jumping(number)  # type: ignore[misc]
+
     def _start(self) -> None:
         restore(self.stage.state(self.job.state), self.work)
 
@@ -193,6 +210,25 @@ class Campaign:
             return f"a short write is no error, and ended with {ran.code}:\n{ran.text[-800:]}"
         alone = not lasting and ran.hit is not None and ran.hit.kind in _CHANGES and self.job.name != "crawl"
         return self.judge(tidy=alone and ran.hit is not None and "/." not in f"/{ran.hit.path}" and bool(ran.code))
+
+    def _jumping(self, number: int) -> str | None:
+        """The job under a clock that jumps; a crawl then goes on under one that is right again, and late enough."""
+        self._start()
+        ran = run_unseen(self.stage.words(self.job), _jumps(random.Random(f"{self.seed} clock {number}")))
+        if self.job.words[0] == "generate" and ran.code == NOTHING_DUE:
+            ran = self._run_again()
+        if ran.code != self.code:
+            return f"ends with {ran.code} instead of {self.code}:\n{ran.text[-1200:]}"
+        if self.job.name == "crawl":
+            run_unseen(self.stage.words(self.job), lambda: NOW + 2 * max(map(abs, JUMPS)))
+        found, wanted = _pages(view(self.work)), _pages(self._clean[-1][0])
+        if found != wanted:
+            return f"other pages: {sorted(found ^ wanted)[:10]}"
+        checked = run_unseen(["fsck", str(self.work)])
+        if checked.code != self.sound:
+            return f"fsck finds something:\n{checked.text[-800:]}"
+        left = left_over(self.work)
+        return f"left behind: {left}" if left else None
 
     def _cut(self, at: int, names: str, data: str) -> str | None:
         disk = Disk(self.stage.state(self.job.state))
@@ -212,7 +248,7 @@ class Campaign:
         else:
             data[at] ^= 1 << random.Random(f"{self.seed} {at}").randrange(8)
         path.write_bytes(data)
-        ran = self._run()
+        ran = self._run_again()
         if "Traceback" in ran.text:
             return f"a traceback instead of a message:\n{ran.text[-1200:]}"
         if ran.code == 0:
@@ -231,7 +267,31 @@ class Campaign:
         return None if view(self.work) == self._clean[-1][0] else "damage went unnoticed, the result is another"
 
 
-def _difference(seen: View, wanted: View) -> str:
+def _jumps(chance: random.Random) -> Ticks:
+    """A clock that jumps now and then when it is looked at."""
+    offset = 0
+
+    def now() -> int:
+        nonlocal offset
+        if chance.random() < 0.4:
+            offset = chance.choice(JUMPS)
+        return NOW + offset
+
+    return now
+
+
+def _pages(view: View) -> set[tuple[str, bytes]]:
+    """Where there is a record of which URL; segments are all one, as their names follow the clock."""
+    return {
+        (re.sub(r"segments/\d+/|part-r-\d+.*", "", path), key)
+        for path, records in view.items()
+        if isinstance(records, list)
+        for key, _ in records
+    }
+
+
+def difference(seen: View, wanted: View) -> str:
+    """Which paths differ, in words."""
     missing, more = sorted(wanted.keys() - seen.keys()), sorted(seen.keys() - wanted.keys())
     other = sorted(path for path in seen.keys() & wanted.keys() if seen[path] != wanted[path])
     return f"missing {missing}, more {more}, different {other}"
@@ -243,5 +303,6 @@ _KINDS: dict[str, Callable[[Campaign], Iterator[tuple[str, Point]]]] = {
     "error": Campaign.errors,
     "signal": Campaign.signals,
     "damage": Campaign.damages,
+    "clock": Campaign.clocks,
 }
 KINDS: Final = tuple(_KINDS)

@@ -21,9 +21,19 @@ from minutch.segment.store import FETCHED, LAYOUTS, PARSED, Segment, segments_in
 from minutch.tables.database import Database
 from minutch.tables.spans import data_file
 from tests.faults.disk import copy
-from tests.faults.watch import NOW, Ran, run
+from tests.faults.watch import NOW, Ran, run_unseen
 
-PAGES: Final = 12
+
+@dataclass(frozen=True)
+class Size:
+    """How many pages there are, and into how many parts databases are cut."""
+
+    pages: int
+    parts: int
+
+
+SMALL: Final = Size(12, 2)
+LARGE: Final = Size(120, 24)
 SETTINGS: Final = {
     "plugin.includes": "protocol-file|urlnormalizer-pass|parse-html|scoring-opic",
     "http.agent.name": "minutch-test",
@@ -31,7 +41,6 @@ SETTINGS: Final = {
     "link.ignore.internal.host": "false",
     "link.ignore.internal.domain": "false",
     "link.ignore.limit.domain": "false",
-    "mapreduce.job.reduces": "2",
     "fetcher.threads.start.delay": "0",
     "fetcher.server.delay": "0",
     "file.crawl.parent": "false",
@@ -52,15 +61,18 @@ class Job:
     words: tuple[str, ...]
     settings: dict[str, str] = field(default_factory=dict)
     between: tuple[Callable[[Path, Path, Path], object], ...] = ()
-    now: int = NOW
     ends_in: Callable[[View], object] = lambda view: view
     """What of the result is compared."""
 
 
 def _marked(before: Path, after: Path, target: Path) -> None:
     """Segments are there, the CrawlDb is not yet marked."""
+    from minutch.crawldb.store import CrawlDb  # with it comes Polars, after which nothing forks its workers
+    from minutch.fetchlist import marks
+
     copy(after, target)
     copy(before / "crawldb", target / "crawldb")
+    marks.plan(CrawlDb(target / "crawldb"), target / "segments", NOW)
 
 
 def _graph_with(*new: str) -> Callable[[Path, Path, Path], object]:
@@ -90,7 +102,7 @@ _HALF_INSTALLED = (_graph_with("nodes"), _graph_with("nodes", "inlinks"))
 
 SITEMAPS: Final = {"sitemap.url.overwrite.existing": "true", "sitemap.url.filter": "false"}
 _DAY = 86_400_000
-_SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "3"}
+_SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "{more}"}
 """Everything goes through the disk, into another number of parts."""
 _SEGMENTS = ("-segment", "{work}/segments")
 
@@ -108,6 +120,8 @@ JOBS: Final = {
             (_marked,),
         ),
         Job("fetch", "generated", ("fetch", "{work}/segments/{segment}", "-threads", "2")),
+        Job("fetch-parse", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.parse": "true"}),
+        Job("fetch-two", "generated", ("fetch", "{work}/segments/{segment}"), {"minutch.fetch.processes": "2"}),
         Job("parse", "fetched", ("parse", "{work}/segments/{segment}")),
         Job("updatedb", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
         Job("updatedb-spill", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments"), _SPILL),
@@ -144,19 +158,22 @@ JOBS: Final = {
         Job("commoncrawldump", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS)),
         Job("commoncrawldump-warc", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS, "-warc")),
         Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
-        Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
+        Job("freegen", "empty", ("freegen", "{base}/seeds", "{work}/segments")),
+        Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump")),
+        Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "3"), ends_in=_statuses),
     )
 }
 
 
 class Stage:
-    """The folders of a run in `base`, with every state of a small crawl."""
+    """The folders of a run in `base`, with every state of a crawl of some size."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, size: Size = SMALL) -> None:
         self.base = base.resolve()
+        self.size = size
         self.work = self.base / "work"
         self.segment = ""
-        _write_web(self.base)
+        _write_web(self.base, size.pages)
         self._crawl()
 
     def state(self, name: str) -> Path:
@@ -166,12 +183,14 @@ class Stage:
     def words(self, job: Job) -> list[str]:
         """A job's command line, properties included."""
         name, *rest = (word.format(base=self.base, work=self.work, segment=self.segment) for word in job.words)
-        properties = [word for key, value in {**SETTINGS, **job.settings}.items() for word in ("-D", f"{key}={value}")]
-        return [name, *properties, *rest]
+        parts = {"mapreduce.job.reduces": str(self.size.parts)}
+        own = {key: value.format(more=self.size.parts + 1) for key, value in job.settings.items()}
+        settings = {**SETTINGS, **parts, **own}
+        return [name, *(word for key, value in settings.items() for word in ("-D", f"{key}={value}")), *rest]
 
     def run(self, job: Job) -> Ran:
         """A job on `work` as it is."""
-        return run(self.words(job), self.work, now=job.now)
+        return run_unseen(self.words(job))
 
     def _crawl(self) -> None:
         self.work.mkdir()
@@ -197,16 +216,16 @@ class Stage:
             copy(self.work, self.state(name))
 
 
-def _write_web(base: Path) -> None:
-    """Pages that link to each other, some with equal content, and seed lists."""
+def _write_web(base: Path, count: int) -> None:
+    """Pages that link to each other, some with equal content, and seed lists; three rounds reach all of them."""
     pages = base / "pages"
     for folder in (pages, base / "seeds", base / "more", base / "sitemaps", base / "states"):
         folder.mkdir(parents=True)
-    for number in range(PAGES):
-        links = "".join(f'<a href="{(number * 3 + step) % (PAGES + 2)}.html">to {step}</a>' for step in (1, 2, 5))
+    for number in range(count):
+        links = "".join(f'<a href="{(number * 3 + step) % (count + 2)}.html">to {step}</a>' for step in (1, 2, 5))
         text = "the same" if number % 4 == 3 else f"page {number}"
         (pages / f"{number}.html").write_text(f"<html><title>{text}</title><body>{text} {links}</body></html>")
-    urls = [f"file:{pages}/{number}.html" for number in range(4)]
+    urls = [f"file:{pages}/{number}.html" for number in range(count // 3)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
     listed = "".join(
         f"<url><loc>{url}</loc><priority>0.9</priority></url>" for url in [*urls, f"file:{pages}/new.html"]
@@ -229,7 +248,8 @@ def view(work: Path) -> View:
                 for part in database.parts():
                     found[str((path / "current" / part.name).relative_to(work))] = _records(data_file(part))
             elif path.name == "dump":
-                found |= {str(file.relative_to(work)): file.read_bytes() for file in path.iterdir()}
+                files = (file for file in path.iterdir() if not file.name.startswith("."))
+                found |= {str(file.relative_to(work)): file.read_bytes() for file in files}
             elif path.name == GRAPH:
                 found |= _graph(path, work)
     return found
@@ -247,11 +267,12 @@ def _graph(path: Path, work: Path) -> View:
 
 
 def _segment(segment: Segment, work: Path) -> View:
-    """A segment's folders, those of a fetch or a parse only if its last one is there."""
+    """A segment's folders, those of a fetch or a parse only if its last one is there, no parse without a fetch."""
     present = [name for name in LAYOUTS if segment.has(name)]
-    for group in (FETCHED, PARSED):
-        if group[-1] not in present:
-            present = [name for name in present if name not in group]
+    if FETCHED[-1] not in present:
+        present = [name for name in present if name not in FETCHED + PARSED]
+    elif PARSED[-1] not in present:
+        present = [name for name in present if name not in PARSED]
     files = [file for name in present for file in segment.data_files(name)]
     return {str(file.relative_to(work)): _records(file) for file in files}
 

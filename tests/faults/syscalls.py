@@ -61,6 +61,7 @@ _ALLOW, _NOTIFY = 0x7FFF0000, 0x7FC00000
 _LOAD, _EQUALS, _BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
 _NR, _ARCH = 0, 4
 _MMAP_PROT, _MMAP_FLAGS = 16 + 2 * 8, 16 + 3 * 8
+_OPEN_FLAGS = {"open": 16 + 8, "openat": 16 + 2 * 8}
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
 _NOTIFICATION = struct.Struct("<QIIiIQ6Q")
@@ -94,15 +95,23 @@ def _numbers() -> dict[int, str]:
     return {both[column]: name for name, both in _NUMBERS.items() if both[column] is not None}  # type: ignore[misc]
 
 
-def _filter() -> list[tuple[int, int, int, int]]:
-    """The filter: other architectures and other calls pass; of mmap, only shared writable ones are stopped."""
+def _filter(reads: bool) -> list[tuple[int, int, int, int]]:
+    """The filter: other architectures and other calls pass; of mmap, only shared writable ones are stopped.
+
+    Opens for reading, which are most of all calls, are stopped with `reads` alone.
+    """
     numbers = _numbers()
     mapping = next(number for number, name in numbers.items() if name == "mmap")
     others = [number for number in numbers if number != mapping]
     code = [(_LOAD, 0, 0, _ARCH), (_EQUALS, 1, 0, _AUDIT_ARCH[platform.machine()]), (_RETURN, 0, 0, _ALLOW)]
     code += [(_LOAD, 0, 0, _NR)]
     for number in others:
-        code += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, _NOTIFY)]
+        flags = _OPEN_FLAGS.get(numbers[number])
+        if flags is None or reads:
+            code += [(_EQUALS, 0, 1, number), (_RETURN, 0, 0, _NOTIFY)]
+        else:
+            code += [(_EQUALS, 0, 4, number), (_LOAD, 0, 0, flags), (_BITS, 1, 0, os.O_CREAT | os.O_TRUNC)]
+            code += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _NOTIFY)]
     code += [
         (_EQUALS, 1, 0, mapping),
         (_RETURN, 0, 0, _ALLOW),
@@ -116,9 +125,9 @@ def _filter() -> list[tuple[int, int, int, int]]:
     return code
 
 
-def listen() -> int:
+def listen(reads: bool = True) -> int:
     """Put this process (and all that it starts) under a filter; returns the listener's descriptor, -1 where refused."""
-    code = _filter()
+    code = _filter(reads)
     program = _Program(len(code), (_Instruction * len(code))(*code))
     _libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
     return int(_libc.syscall(_SECCOMP[platform.machine()], 1, 8, ctypes.byref(program)))

@@ -1,6 +1,7 @@
 """Every job, disturbed: killed, without power, without room on the disk, interrupted, with damaged files.
 
-A few seeded points of each kind here; `bin/test --faults` makes all of them, `python -m tests.faults` any.
+And several at once. A few seeded points of each kind here; `bin/test --faults` makes all of them on a small crawl, and
+a thousand of each kind for each job on a larger one; `python -m tests.faults` any.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 
 import pytest
 
+from tests.faults.campaign import KINDS
 from tests.faults.jobs import JOBS
 from tests.faults.syscalls import available
 from tests.support.golden import PROJECT
@@ -18,8 +20,9 @@ from tests.support.golden import PROJECT
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux's seccomp with a listener")
 
 SEED = int(os.environ.get("FAULTS_SEED", "1"))
-LARGE = {"crawl", "updatedb-spill", "mergesegs-spill", "readlinkdb", "mergelinkdb", "domainstats"}
-LARGE |= {"updatehostdb-spill", "readhostdb", "webgraph-first", "scoreupdater", "nodedumper", "linkdumper"}
+LARGE = {"crawl", "fetch-parse", "fetch-two", "freegen", "readseg", "updatedb-spill", "mergesegs-spill", "readlinkdb"}
+LARGE |= {"mergelinkdb", "domainstats", "updatehostdb-spill", "readhostdb"}
+LARGE |= {"webgraph-first", "scoreupdater", "nodedumper", "linkdumper"}
 """Not in the short run."""
 SMALL = [name for name in JOBS if name not in LARGE]
 
@@ -37,7 +40,26 @@ def test_a_point_of_each_kind(half: int) -> None:
     disturb(*SMALL[half::2], "--points", "1")
 
 
+def test_several_at_once() -> None:
+    disturb("together", "--points", "4")
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("job", JOBS)
 def test_every_point(job: str) -> None:
-    disturb(job, *(() if job != "crawl" else ("--points", "200")))
+    """Clocks, and points of the crawl, have no end."""
+    if job != "crawl":
+        disturb(job, *(f"--kind={kind}" for kind in KINDS if kind != "clock"))
+    disturb(job, "--points", "100", *(f"--kind={kind}" for kind in (KINDS if job == "crawl" else ["clock"])))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("kind", ["kill", "power", "error"])
+@pytest.mark.parametrize("job", JOBS)
+def test_a_thousand_points_of_a_larger_crawl(job: str, kind: str) -> None:
+    disturb(job, "--large", "--kind", kind, "--points", "1000")
+
+
+@pytest.mark.faults
+def test_very_often_several_at_once() -> None:
+    disturb("together", "--points", "1000")

@@ -560,6 +560,21 @@ async def test_a_stop_stops_followed_links_and_what_others_hand_over(bench: Benc
         assert found.status(url) == [("linked", reason)]
 
 
+async def test_what_is_handed_over_to_a_fetch_that_leaves_is_left_to_the_next_run(bench: Bench) -> None:
+    """Both processes have it in their logs, so it may not be settled: not even as past the time limit."""
+
+    def links(chain: object, page: ParsedPage) -> list[FetchItem]:
+        loop.leave()
+        loop.queues.settings = replace(loop.queues.settings, time_limit=1)
+        loop.add(FetchItem("http://b/handed-over", CrawlDatum(), "b"))
+        return []
+
+    web = Web()
+    loop = bench.loop(web, ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links))
+    await asyncio.wait_for(loop.run(), 20)
+    assert bench.result(loop, web).outcomes == {Outcome.FETCHED: 1}
+
+
 async def test_threads_start_one_after_the_other(bench: Bench) -> None:
     clock = FakeClock()
     seen: list[int] = []

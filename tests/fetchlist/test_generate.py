@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,9 +15,12 @@ from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
-from minutch.fetchlist import freegen, generate
+from minutch.fetchlist import freegen, generate, marks
+from minutch.formats.writables import LongWritable, Text
+from minutch.fsck.leftovers import in_database
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.tables import parallel
 from minutch.tables.crawldata import read, scan
 from minutch.tables.rows import to_frame
@@ -139,6 +143,37 @@ def test_marked_entries_are_left_out_next_time(tmp_path: Path) -> None:
     assert run(tmp_path, **update) == 0
     assert run(tmp_path, **update) == 1
     assert sorted(chain.from_iterable(lists(tmp_path / "segments"))) == ["http://a/", "http://b/", "http://c/"]
+
+
+def test_marks_that_a_run_which_was_stopped_did_not_make(tmp_path: Path) -> None:
+    """Segments are there, the CrawlDb is as it was: the next run marks their pages before it selects."""
+    database(tmp_path / "db", {"http://a/": page(3.0), "http://b/": page(2.0), "http://c/": page(1.0)})
+    update = {"generate_update_crawldb": "true"}
+    before = tmp_path / "before"
+    shutil.copytree(tmp_path / "db", before)
+    assert run(tmp_path, "-topN", "2", **update) == 0
+    entry = CrawlDb(tmp_path / "db").get("http://a/")
+    assert entry is not None
+    shutil.rmtree(tmp_path / "db")
+    before.rename(tmp_path / "db")
+    time = entry.metadata[Text(GENERATE_TIME_KEY)]
+    assert isinstance(time, LongWritable)
+    marks.plan(CrawlDb(tmp_path / "db"), tmp_path / "segments", time.value)
+    assert [problem.what for problem in in_database(tmp_path / "db")] == [
+        "generate was stopped before its marks: the next one makes them"
+    ]
+    assert run(tmp_path, **update) == 0
+    assert lists(tmp_path / "segments") == [["http://a/", "http://b/"], ["http://c/"]]
+    assert CrawlDb(tmp_path / "db").get("http://a/") == entry
+    assert not list(in_database(tmp_path / "db"))
+
+
+def test_a_run_that_fails_before_its_segments_are_there_leaves_nothing(tmp_path: Path) -> None:
+    database(tmp_path / "db", {"http://a/": page(3.0)})
+    (tmp_path / "segments").write_text("no folder")
+    with pytest.raises(OSError):
+        run(tmp_path, generate_update_crawldb="true")
+    assert [path.name for path in (tmp_path / "db").iterdir()] == ["current"]
 
 
 def test_parts_of_a_list_outside_local_mode(tmp_path: Path) -> None:

@@ -190,6 +190,7 @@ def test_leftovers_and_locks(crawl: Path) -> None:
     segment = crawl / "segments/20260101000000"
     folders = [crawl / f"crawldb/.spill-{GONE_PID}", crawl / f"crawldb/.new-{GONE_PID}", crawl / "crawldb/.next"]
     folders += [segment / f".new-{GONE_PID}", crawl / f"segments/.new-{GONE_PID}", crawl / "segments/20260101000001"]
+    folders += [segment / "_fetch-done"]
     for folder in folders:
         folder.mkdir()
     files = [crawl / ".round.new", crawl / "crawldb/current/part-r-00000/.other.crc", crawl / f".locked.{GONE_PID}-1"]

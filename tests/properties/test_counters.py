@@ -2,8 +2,8 @@
 
     python -m tests.properties.test_counters [--urls 5000] [--hosts 100] [--rounds 10] [--seed 1]
 
-makes the large crawl; the test a small one. After each step its counters are added up against what went in, and the
-CrawlDb against what it was: no URL twice, none lost.
+makes the large crawl, as `bin/test --faults` does; the usual test is a small one. After each step its counters are
+added up against what went in, and the CrawlDb against what it was: no URL twice, none lost.
 """
 
 from __future__ import annotations
@@ -101,6 +101,14 @@ def test_every_url_through_one_counter(tmp_path: Path, seed: int) -> None:
     with RandomWeb(Plan(seed, pages=150, hosts=12)) as web:
         total = crawl(tmp_path, web, rounds=3)
     assert total["generated"] > 100
+    assert all(total.get(name) for name in ("fetched", "redirected", "gone", "retry", "denied")), total
+
+
+@pytest.mark.faults
+def test_every_url_of_a_large_web_through_one_counter(tmp_path: Path) -> None:
+    with RandomWeb(Plan(seed=1, pages=5000, hosts=100)) as web:
+        total = crawl(tmp_path, web, rounds=10)
+    assert total["generated"] > 20_000
     assert all(total.get(name) for name in ("fetched", "redirected", "gone", "retry", "denied")), total
 
 
