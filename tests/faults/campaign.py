@@ -283,7 +283,7 @@ def _jumps(chance: random.Random) -> Ticks:
 def _pages(view: View) -> set[tuple[str, bytes]]:
     """Where there is a record of which URL; segments are all one, as their names follow the clock."""
     return {
-        (re.sub(r"segments/\d+/|part-r-\d+.*", "", path), key)
+        (re.sub(r"segments/\d+/|merged/\d{14}|part-r-\d+.*", "", path), key)
         for path, records in view.items()
         if isinstance(records, list)
         for key, _ in records
