@@ -15,7 +15,13 @@ from tests.support.golden import PROJECT, SHARED
 
 DEFAULTS = PROJECT / "conf" / "nutch-default.xml"
 PROPERTIES = SHARED / "nutch" / "properties.tsv"
-CHANGED = {"http.agent.version", "http.tls.certificates.check"}
+CHANGED = {
+    "http.agent.version",
+    "http.tls.certificates.check",
+    "selenium.driver",
+    "selenium.grid.driver",
+    "webdriver.chrome.driver",
+}
 """Defaults that differ from Nutch's, on purpose (see the head of nutch-default.xml)."""
 
 _READ = re.compile(r"\.(?:get|get_[a-z_]+|raw)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\"")
