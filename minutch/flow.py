@@ -172,6 +172,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("completion", "minutch.console.completion", "",
                 "", "stdout", "a script that completes commands and options in bash, zsh or fish",
                 'eval "$(minutch completion bash)"', usage_exit=1),
+        Command("startserver", "minutch.service.startserver", "org.apache.nutch.service.NutchServer",
+                "crawl folders", "crawl folders", "Nutch's REST service: start, watch and stop jobs over HTTP",
+                "minutch startserver -port 8081", usage_exit=1),
     ),
 }
 
@@ -223,7 +226,6 @@ MISSING = {
     "commoncrawldump": ("tools.CommonCrawlDataDumper", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
     "warc": ("tools.warc.WARCExporter", "`minutch text SEGMENT/content -json` prints the pages as JSON"),
     "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests"),
-    "startserver": ("service.NutchServer", "Nutch 1.23 has none either; `minutch crawl` takes all its settings by -D"),
 }
 """Commands of Nutch that this version lacks: their classes, and what there is instead."""
 

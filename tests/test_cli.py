@@ -132,7 +132,8 @@ def test_errors_are_one_line(
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in flow.commands() if name not in ("showproperties", "plugin", "init", "warm")]
+    "name",
+    [name for name in flow.commands() if name not in ("showproperties", "plugin", "init", "warm", "startserver")],
 )
 def test_wrong_usage_ends_as_nutch_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """DeduplicationJob and src/bin/crawl exit with 1 after their usage, all others with -1."""
