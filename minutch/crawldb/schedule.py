@@ -275,7 +275,7 @@ def fetch_schedule(conf: Configuration) -> AbstractFetchSchedule:
         found = getattr(import_module(module), class_name)
     except (ImportError, AttributeError, ValueError) as exc:
         known = ", ".join(_BUILT_IN)
-        raise ConfigError(f"{PROPERTY}: no class {name!r} ({exc}); known are {known} and Python classes") from exc
+        raise ConfigError(str(conf.wrong(PROPERTY, f"{known} or module:Class", name)), hint=str(exc)) from exc
     if not (isinstance(found, type) and issubclass(found, AbstractFetchSchedule)):
-        raise ConfigError(f"{PROPERTY}: {name} is no minutch.crawldb.schedule.AbstractFetchSchedule")
+        raise conf.wrong(PROPERTY, "a class below minutch.crawldb.schedule:AbstractFetchSchedule", name)
     return found(conf)

@@ -93,17 +93,17 @@ CLASSES: dict[str, type[Signature]] = {
 def from_conf(conf: Configuration) -> Signature:
     """The signature that the configuration names; ConfigError if there is no such class."""
     name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
-    cls = CLASSES.get(name) or _python_class(name)
+    cls = CLASSES.get(name) or _python_class(conf, name)
     return cls(conf)  # type: ignore[call-arg]  # the protocol describes instances; the constructor is a convention
 
 
-def _python_class(name: str) -> type[Signature]:
+def _python_class(conf: Configuration, name: str) -> type[Signature]:
     module, _, attribute = name.replace(":", ".").rpartition(".")
     try:
         cls: type[Signature] = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         known = ", ".join(CLASSES)
-        raise ConfigError(f"{CLASS_PROPERTY}: no class {name!r} ({error}); expected one of {known}") from error
+        raise ConfigError(str(conf.wrong(CLASS_PROPERTY, f"{known} or module:Class", name)), hint=str(error)) from error
     return cls
 
 

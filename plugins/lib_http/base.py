@@ -356,7 +356,7 @@ def make_transport(
         from .stocktransport import StockTransport
 
         return StockTransport(settings, addresses, names)
-    raise ConfigError(f"http.transport: expected curl or httpx, found {settings.transport}")
+    raise ConfigError(f"http.transport: expected curl or httpx, found {settings.transport!r}")
 
 
 def _timeouts(milliseconds: int) -> dict[str, float]:
