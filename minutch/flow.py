@@ -133,7 +133,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "minutch protocolstats crawl/crawldb codes", usage_exit=0),
         Command("crawlcomplete", "minutch.crawldb.crawlcomplete", "org.apache.nutch.util.CrawlCompletionStats",
                 "crawldbs", "text files", "how many pages of each host or domain are fetched, and how many not yet",
-                "minutch crawlcomplete -inputDirs crawl/crawldb -outputDir done -mode host", usage_exit=0),
+                "minutch crawlcomplete -inputDirs db1,db2 -outputDir done -mode host", usage_exit=0),
         Command("fsck", "minutch.fsck.fsck", "",
                 "crawl folder", "", "whether databases and segments are whole and agree; -repair mends them",
                 "minutch fsck crawl/"),
@@ -206,6 +206,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("completion", "minutch.console.completion", "",
                 "", "stdout", "a script that completes commands and options in bash, zsh or fish",
                 'eval "$(minutch completion bash)"', usage_exit=1),
+        Command("startserver", "minutch.service.startserver", "org.apache.nutch.service.NutchServer",
+                "crawl folders", "crawl folders", "Nutch's REST service: start, watch and stop jobs over HTTP",
+                "minutch startserver -port 8081", usage_exit=1),
     ),
 }
 
@@ -268,7 +271,6 @@ MISSING = {
     "clean": ("indexer.CleaningJob", _NO_INDEX),
     "indexchecker": ("indexer.IndexingFiltersChecker", "`minutch parsechecker URL` shows what parsing finds"),
     "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests"),
-    "startserver": ("service.NutchServer", "Nutch 1.23 has none either; `minutch crawl` takes all its settings by -D"),
 }
 """Commands of Nutch that this version lacks: their classes, and what there is instead."""
 

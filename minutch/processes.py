@@ -15,17 +15,23 @@ import signal
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minutch import log
+
+if TYPE_CHECKING:
+    import asyncio
 
 _PR_SET_PDEATHSIG: Final = 1
 _LEFT_TO_THE_PARENT: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Sent to the whole group by a terminal or a supervisor: the parent decides when its workers end."""
+
+_START: Final = "import sys; sys.path.insert(0, sys.argv.pop(1)); from minutch.cli import main; sys.exit(main())"
+"""`python -m minutch`, but for the working folder, which is no place to take modules from."""
 
 _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 """This process's ends of the pipes to its workers."""
@@ -58,6 +64,29 @@ def start_worker(
         process.start()
     theirs.close()
     return process, ours
+
+
+async def start_command(words: Sequence[str], *, limit: int) -> asyncio.subprocess.Process:
+    """Start `minutch WORDS…` as a program in a session of its own: no signal of this terminal reaches it.
+
+    Its stderr can be read, in lines of `limit` bytes at most; it reads nothing, and what it prints is dropped. It
+    goes on when this process ends.
+    """
+    import asyncio
+
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-c",
+        _START,
+        str(Path(__file__).resolve().parents[1]),
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        limit=limit,
+        start_new_session=True,
+    )
 
 
 @contextlib.contextmanager

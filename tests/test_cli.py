@@ -131,7 +131,7 @@ def test_errors_are_one_line(
     assert "Traceback" not in err
 
 
-HARMLESS = ("showproperties", "plugin", "init", "warm")
+HARMLESS = ("showproperties", "plugin", "init", "warm", "startserver")
 SHOW_USAGE = ("dump", "commoncrawldump")
 
 

@@ -1,6 +1,7 @@
 """What is probably wrong in a configuration, said before the first job.
 
     wrong type          a property whose default is a truth value or a number, set to something else    error
+    wrong word          what `minutch.conf.kinds` does not allow: words, lists, sizes, patterns ...     error
     misspelt name       not a property, but nearly one                                                  warning
     name of old         a property that Nutch has renamed                                               warning
     no such plugin      an alternative of plugin.includes that matches none                             warning
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.conf import DEFAULTS, Configuration
-from minutch.conf.inert import INERT
+from minutch.conf.kinds import KINDS
 from minutch.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,9 @@ def check(conf: Configuration) -> None:
         default = conf.default(name)
         if default is None:
             _check_name(conf, name)
-        elif name not in INERT:
+        elif name in KINDS:
+            _check_kind(conf, name)
+        else:
             _check_type(conf, name, default)
     _check_divided(conf)
 
@@ -104,6 +107,14 @@ def _check_name(conf: Configuration, name: str) -> None:
             log.warning("%s (%s) is not a property of Nutch: did you mean %s?", name, where, close)
 
 
+def _check_kind(conf: Configuration, name: str) -> None:
+    value, kind = (conf.get(name) or "").strip(), KINDS[name]
+    if value and not kind.fits(value):
+        default = conf.expand(conf.default(name) or "").strip()
+        hint = f"the default is {default}" if default else ""
+        raise ConfigError(str(conf.wrong(name, kind.expected, value)), hint=hint)
+
+
 def _check_type(conf: Configuration, name: str, default: str) -> None:
     value, default = (conf.get(name) or "").strip(), conf.expand(default).strip()
     for like, allowed, kind in _KINDS[2:] if name in FLOATS else _KINDS:
@@ -111,7 +122,7 @@ def _check_type(conf: Configuration, name: str, default: str) -> None:
             if value and not allowed.fullmatch(value):
                 meant = _TRUTHS.get(value.lower(), "") if kind.startswith("true") else ""
                 hint = f"did you mean {meant}?" if meant else f"the default is {default}"
-                raise ConfigError(f"{name} ({conf.source(name)}): expected {kind}, found {value!r}", hint=hint)
+                raise ConfigError(str(conf.wrong(name, kind, value)), hint=hint)
             return
 
 

@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import overload
 
 from minutch.clock import Clock, SystemClock
+from minutch.conf.kinds import KINDS
 from minutch.conf.xml import Property, read_properties
 from minutch.errors import ConfigError
 
@@ -254,7 +255,7 @@ class Configuration:
         elif _INTEGER.fullmatch(text):
             value = int(text)
         if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
-            raise self._wrong(name, f"a {bits}-bit number", text)
+            raise self.wrong(name, f"a {bits}-bit number", text)
         return value
 
     @overload
@@ -283,7 +284,7 @@ class Configuration:
             return float(_FLOAT_NAMES.get(match[1], match[1]))
         if match := _HEX_FLOAT.fullmatch(text):
             return _from_hex(match[1])
-        raise self._wrong(name, "a number", text)
+        raise self.wrong(name, "a number", text)
 
     @overload
     def get_boolean(self, name: str) -> bool | None: ...
@@ -306,7 +307,7 @@ class Configuration:
             return default
         match = _SIZE.fullmatch(text)
         if not match:
-            raise self._wrong(name, "a size such as 512m or 4g", text)
+            raise self.wrong(name, "a size such as 512m or 4g", text)
         return int(match[1]) << 10 * " kmgtpe".index(match[2].lower() or " ")
 
     def get_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
@@ -324,7 +325,15 @@ class Configuration:
             items.pop()
         return items
 
-    def _wrong(self, name: str, expected: str, found: str) -> ConfigError:
+    def get_word(self, name: str, default: str) -> str:
+        """The trimmed value of a property of `minutch.conf.kinds`. Raises ConfigError for one that does not belong."""
+        value = self.get_trimmed(name) or default
+        if not KINDS[name].fits(value):
+            raise self.wrong(name, KINDS[name].expected, value)
+        return value
+
+    def wrong(self, name: str, expected: str, found: str) -> ConfigError:
+        """The error for a value that can't be: where it is from, the property, what is allowed, what was found."""
         return ConfigError(f"{name} ({self.source(name)}): expected {expected}, found {found!r}")
 
     # -- variables ---------------------------------------------------------------------------------------------

@@ -12,9 +12,6 @@ INERT: frozenset[str] = frozenset(
         "db.injector.update",
         "exchanges.exchanges.file",
         "file.content.ignored",
-        "htmlunit.enable.css",
-        "htmlunit.enable.javascript",
-        "htmlunit.javascript.timeout",
         "http.proxy.realm",  # libcurl shows the credentials to the proxy that they are for before it names a realm
         "index.arbitrary.all.fields.access.0",
         "index.arbitrary.className.0",
@@ -55,7 +52,6 @@ INERT: frozenset[str] = frozenset(
         "indexer.max.title.length",
         "indexer.skip.notmodified",
         "indexingfilter.order",
-        "interactiveselenium.handlers",
         "io.serializations",
         "mapreduce.fileoutputcommitter.marksuccessfuljobs",
         "mimetype.filter.file",
@@ -63,28 +59,14 @@ INERT: frozenset[str] = frozenset(
         "moreIndexingFilter.mapMimeTypes",
         "moreIndexingFilter.mapMimeTypes.field",
         "nutch.jexl.disable.sandbox",
-        "page.load.delay",
         "parser.html.impl",  # neko or tagsoup, Java's parsers; pages are parsed as browsers do
-        "screenshot.location",
-        "selenium.driver",
-        "selenium.enable.headless",
-        "selenium.firefox.allowed.hosts",
-        "selenium.firefox.binary.timeout",
-        "selenium.firefox.enable.flash",
-        "selenium.firefox.load.image",
-        "selenium.firefox.load.stylesheet",
-        "selenium.grid.binary",
-        "selenium.grid.driver",
-        "selenium.hub.host",
-        "selenium.hub.path",
-        "selenium.hub.port",
-        "selenium.hub.protocol",
+        "selenium.firefox.allowed.hosts",  # for geckodriver; nothing in Nutch reads it
+        "selenium.firefox.enable.flash",  # Flash is gone
         "subcollection.case.insensitive",
         "subcollection.default.fieldname",
-        "take.screenshot",
         "tika.config.file",  # Java classes of Tika's
         "tika.htmlmapper.classname",  # a Java class; every element is let through, as by the default one
         "tika.uppercase.element.names",  # parse filters see the browser's tree, where names have no case
-        "webdriver.chrome.driver",
+        "webdriver.chrome.driver",  # no driver program stands between minutch and the browser
     }
 )

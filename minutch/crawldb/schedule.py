@@ -268,4 +268,4 @@ def fetch_schedule(conf: Configuration) -> AbstractFetchSchedule:
     Raises ConfigError for a class that can't be found or is no schedule.
     """
     name = conf.get_trimmed(PROPERTY) or DEFAULT_CLASS
-    return class_named(name, _BUILT_IN, AbstractFetchSchedule, of=PROPERTY)(conf)
+    return class_named(conf, PROPERTY, name, _BUILT_IN, AbstractFetchSchedule)(conf)

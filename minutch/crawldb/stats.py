@@ -82,6 +82,32 @@ class Statistics:
         yield from self._score_lines(conf)
         yield from self._status_lines()
 
+    def facts(self) -> dict[str, object]:
+        """The counts as JSON, by the keys that Nutch's REST service has (CrawlDbReader.query).
+
+        Fetch times are in minutes (`ftn` the earliest, `ftx` the latest, `ftt` their sum), intervals in seconds.
+        """
+        found: dict[str, object] = {"totalUrls": str(self.total)}
+        if not self.total:
+            return found | {"status": {}}
+        for name, kept in (("ft", self._times), ("fi", self._intervals)):
+            found |= {f"{name}n": str(kept.least), f"{name}x": str(kept.most), f"{name}t": str(kept.sum)}
+        found |= {f"retry {retries}": str(count) for retries, count in sorted(self._retries.items())}
+        scores = np.concatenate(self._scores)
+        valid = scores[~np.isnan(scores)]
+        if len(valid) < len(scores):
+            found["scNaN"] = str(len(scores) - len(valid))
+        if len(valid):
+            names = ("minScore", "maxScore", "avgScore")
+            values = (float(valid.min()), float(valid.max()), float(valid.sum(dtype=np.float64)) / self.total)
+            found |= {name: double_to_string(value) for name, value in zip(names, values, strict=True)}
+        return found | {"status": {str(code): self._status_facts(code) for code in sorted(self._statuses)}}
+
+    def _status_facts(self, code: int) -> dict[str, object]:
+        hosts = {host: str(count) for (status, host), count in sorted(self._by_host.items()) if status == code}
+        known: dict[str, object] = {"statusValue": status_name(code), "count": str(self._statuses[code])}
+        return known | ({"hostValues": hosts} if hosts else {})
+
     def _score_lines(self, conf: Configuration) -> Iterator[str]:
         scores = np.sort(np.concatenate(self._scores) + np.float32(0))  # makes all zeros positive
         valid = scores[: len(scores) - np.isnan(scores).sum()]

@@ -63,13 +63,9 @@ class QueueSettings:
     @classmethod
     def from_conf(cls, conf: Configuration, now: int) -> QueueSettings:
         """FetchItemQueues' constructor; `now` (ms) is when the job started, where the time limit counts from."""
-        mode = conf.get("fetcher.queue.mode", BY_HOST)
-        if mode not in QUEUE_MODES:
-            log.error("fetcher.queue.mode: expected one of %s, found %r; taking byHost", ", ".join(QUEUE_MODES), mode)
-            mode = BY_HOST
         minutes = conf.get_long("fetcher.timelimit.mins", NEVER)
         return cls(
-            mode=mode,
+            mode=conf.get_word("fetcher.queue.mode", BY_HOST),
             max_threads=conf.get_int("fetcher.threads.per.queue", 1),
             crawl_delay=millis(conf.get_float("fetcher.server.delay", 1.0)),
             min_delay=millis(conf.get_float("fetcher.server.min.delay", 0.0)),

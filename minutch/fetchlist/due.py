@@ -18,7 +18,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.schedule import AbstractFetchSchedule
-from minutch.errors import ConfigError, PluginError
+from minutch.errors import PluginError
 from minutch.formats.javahash import float32
 from minutch.formats.writables import LongWritable
 from minutch.job import Counters
@@ -74,7 +74,7 @@ class Conditions:
         status = conf.get_trimmed("generate.restrict.status") or ""
         code = status_by_name(status) if status else -1
         if status and code < 0:
-            raise ConfigError(f"generate.restrict.status: there is no status '{status}'")
+            raise conf.wrong("generate.restrict.status", "the name of a status such as db_unfetched", status)
         return cls(
             now=now,
             generate_delay=conf.get_long("crawl.gen.delay", 604_800_000),

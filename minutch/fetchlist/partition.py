@@ -39,12 +39,9 @@ class UrlPartitioner:
 
     def __init__(self, conf: Configuration, resolve: Resolve, seed: int | None = None) -> None:
         self.seed = conf.get_int(SEED_PROPERTY, 0) if seed is None else seed
-        self.mode = conf.get(MODE_PROPERTY, BY_HOST)
+        self.mode = conf.get_word(MODE_PROPERTY, BY_HOST)
         self._resolve = resolve
         self._conf = conf
-        if self.mode not in (BY_HOST, BY_DOMAIN, BY_IP):
-            log.error("%s: unknown mode %s, going on with %s", MODE_PROPERTY, self.mode, BY_HOST)
-            self.mode = BY_HOST
 
     @cached_property
     def _normalizers(self) -> URLNormalizers:

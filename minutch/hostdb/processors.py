@@ -83,4 +83,4 @@ def processors(conf: Configuration) -> list[CrawlDatumProcessor]:
     Raises ConfigError for a class that can't be found or is no processor.
     """
     names = conf.get_trimmed_strings(PROPERTY)
-    return [class_named(name, _BUILT_IN, CrawlDatumProcessor, of=PROPERTY)(conf) for name in names]
+    return [class_named(conf, PROPERTY, name, _BUILT_IN, CrawlDatumProcessor)(conf) for name in names]

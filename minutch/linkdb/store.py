@@ -15,10 +15,10 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError, FormatError
+from minutch.errors import FormatError
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
-from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlinks
+from minutch.records.links import LAYOUT_METADATA, Inlinks
 from minutch.records.links_columns import layout_of
 from minutch.tables.compression import DEFLATED, Compression
 from minutch.tables.database import Database, part_name
@@ -88,10 +88,8 @@ def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:
     Where there is none, or they differ, it is the newer one. Raises ConfigError for an unknown layout, FormatError for
     a source with records in both.
     """
-    wanted = conf.get_trimmed(LAYOUT_PROPERTY) or AUTO
-    if wanted in LAYOUTS:
-        return wanted
+    wanted = conf.get_word(LAYOUT_PROPERTY, AUTO)
     if wanted != AUTO:
-        raise ConfigError(f"{LAYOUT_PROPERTY}: expected {AUTO}, {' or '.join(LAYOUTS)}, found {wanted!r}")
+        return wanted
     layouts = {db.layout for db in sources if db.parts()}
     return layouts.pop() if len(layouts) == 1 else LAYOUT_METADATA

@@ -36,8 +36,6 @@ import re
 from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, Final
 
-from minutch.errors import ConfigError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -91,7 +89,7 @@ class CharsetDetector:
         name = conf.get("parser.character.encoding.default", "windows-1252")
         default = lookup(name)
         if default is None:
-            raise ConfigError(f"parser.character.encoding.default: unknown charset {name!r}")
+            raise conf.wrong("parser.character.encoding.default", "a charset", name)
         self.default: Charset = Charset(name.strip().lower(), default.codec)
 
     def detect(self, data: bytes, header: str | None = None, media_type: str = "", tld: str = "") -> Charset:

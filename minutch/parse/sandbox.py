@@ -25,8 +25,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minutch.errors import ConfigError
-
 if TYPE_CHECKING:
     from minutch.conf import Configuration
 
@@ -84,7 +82,7 @@ class Sandbox(NamedTuple):
         allowed = set(conf.get_trimmed_strings("parser.sandbox.allow"))
         if not allowed <= set(KINDS):
             unknown = ", ".join(sorted(allowed - set(KINDS)))
-            raise ConfigError(f"parser.sandbox.allow: expected some of {', '.join(KINDS)}, found {unknown}")
+            raise conf.wrong("parser.sandbox.allow", f"some of {', '.join(KINDS)}", unknown)
         if RUNS_PROGRAMS in PluginRepository.of(conf).active:
             allowed.add(PROCESSES)
         return cls(conf.get_boolean("parser.sandbox", True), frozenset(allowed))

@@ -93,7 +93,7 @@ def from_conf(conf: Configuration) -> Signature:
     """The signature that the configuration names; ConfigError if there is no such class."""
     name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
     places = {java: f"{cls.__module__}:{cls.__name__}" for java, cls in CLASSES.items()}
-    cls: type[Any] = class_named(name, places, object, of=CLASS_PROPERTY)  # a protocol has no subclasses
+    cls: type[Any] = class_named(conf, CLASS_PROPERTY, name, places, object)  # a protocol has no subclasses
     found: Signature = cls(conf)
     return found
 

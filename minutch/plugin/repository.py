@@ -29,7 +29,7 @@ from weakref import WeakKeyDictionary
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.errors import ConfigError, MinutchError, PluginError
+from minutch.errors import MinutchError, PluginError
 from minutch.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.includes import missing_plugins, misspelt_plugins
 from minutch.plugin.manifest import FILE_NAME, Implementation, Manifest, read_manifest
@@ -307,7 +307,7 @@ def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
     try:
         return re.compile(conf.get(name, ""))
     except re.error as exc:
-        raise ConfigError(f"{name} ({conf.source(name)}): not a regular expression: {exc}") from exc
+        raise conf.wrong(name, f"a regular expression ({exc})", conf.get(name, "")) from exc
 
 
 def _say_once(level: int, message: str) -> None:

@@ -19,16 +19,10 @@ MEMORY_PROPERTY = "minutch.engine.memory"
 T = TypeVar("T")
 R = TypeVar("R")
 
-_SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
 
 def memory_budget(conf: Configuration) -> int:
     """Bytes that a job's tables may take: `minutch.engine.memory`, else a quarter of the machine."""
-    text = (conf.get(MEMORY_PROPERTY) or "").strip().lower()
-    scale = _SUFFIXES.get(text[-1:], 1)
-    number = text[:-1] if scale > 1 else text
-    given = int(float(number) * scale) if number else 0
-    return given or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    return conf.get_size(MEMORY_PROPERTY, 0) or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
 
 
 def number_of_parts(conf: Configuration) -> int:

@@ -27,9 +27,7 @@ class RobotsParser(Protocol):
 def robots_parser(conf: Configuration) -> RobotsParser:
     """The parser that http.robots.parser names, for the names that the configuration gives."""
     names = agent_names(conf)
-    choice = conf.get("http.robots.parser", "minutch").strip().lower()
-    if choice not in _PARSERS:
-        raise ConfigError(f"http.robots.parser: expected one of {', '.join(_PARSERS)}, found {choice!r}")
+    choice = conf.get_word("http.robots.parser", "minutch").lower()
     return _PARSERS[choice](names, robots_limit(conf))
 
 

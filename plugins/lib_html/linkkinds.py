@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError
 
 BROWSER_PROPERTY: Final = "parser.html.outlinks.browser"
 KINDS_PROPERTY: Final = "parser.html.outlinks.kinds"
@@ -80,6 +79,6 @@ def kinds_of(conf: Configuration) -> frozenset[str]:
     for name in conf.get_trimmed_strings(KINDS_PROPERTY):
         kind = name.removeprefix("-")
         if kind not in KINDS:
-            raise ConfigError(f"{KINDS_PROPERTY}: no kind {kind!r}; there are {', '.join(sorted(KINDS))}")
+            raise conf.wrong(KINDS_PROPERTY, f"some of {', '.join(sorted(KINDS))}", kind)
         (kinds.discard if name != kind else kinds.add)(kind)
     return frozenset(kinds)

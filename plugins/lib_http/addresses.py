@@ -118,7 +118,7 @@ class AddressRules:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> AddressRules:
-        """Rules of the two properties; one that can't be read is reported and left out."""
+        """Rules of the two properties. Raises ConfigError: a rule left out would let in whom it should not."""
         return cls(*(_read_rules(conf, f"http.filter.ipaddress.{kind}") for kind in ("include", "exclude")))
 
     def accepts(self, text: str) -> bool:
@@ -150,5 +150,5 @@ def _read_rules(conf: Configuration, name: str) -> list[Rule]:
         try:
             rules.append(parse_rule(text))
         except ValueError:
-            log.error("%s: expected a network, an address, loopback or sitelocal, found %r", name, text)
+            raise conf.wrong(name, "a network, an address, loopback or sitelocal", text) from None
     return rules

@@ -124,18 +124,24 @@ class HttpBase(Protocol):
         try:
             parsed = parse(url)
             started = time.monotonic()
-            answer = await self.fetch(parsed, datum)
+            answer = await self.answer(parsed, datum)
             if self.settings.store_response_time:
                 datum.metadata[_RESPONSE_TIME] = IntWritable(round((time.monotonic() - started) * 1000))
             datum.metadata[_RESPONSE_CODE] = _code_text(answer.code)
             text = str(parsed)
-            content = Content(text, text, answer.body, answer.header("Content-Type") or "", answer.metadata)
+            content = Content(
+                text, answer.base or text, answer.body, answer.header("Content-Type") or "", answer.metadata
+            )
             return ProtocolOutput(content, _status(answer, parsed, url))
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             text = _error_text(exc, url)
             short = text.partition(":")[0] in self.settings.suppressed
             log.debug("can't fetch %s: %s", url, text, exc_info=None if short else exc)
             return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [text]))
+
+    async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
+        """The page's answer; what a plugin with a browser does more. Raises httpx.TransportError."""
+        return await self.fetch(url, datum)
 
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         """The rules for a URL, from memory, from disk or from its host."""
@@ -330,7 +336,7 @@ class HttpBase(Protocol):
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
             metadata.set(TRUNCATED_REASON_KEY, truncated)
-        return Answer(reply.code, body, metadata, whole)
+        return Answer(reply.code, body, metadata, whole, reply.head)
 
     def _broken(self, code: int, body: bytes, error: Exception, metadata: Metadata) -> tuple[bytes, str | None]:
         """Content that broke off: an error page may go without, a page cut off by a plain close is kept as it is."""
@@ -360,7 +366,7 @@ def make_transport(
         from .stocktransport import StockTransport
 
         return StockTransport(settings, addresses, names)
-    raise ConfigError(f"http.transport: expected curl or httpx, found {settings.transport}")
+    raise ConfigError(f"http.transport: expected curl or httpx, found {settings.transport!r}")
 
 
 def _timeouts(milliseconds: int) -> dict[str, float]:
@@ -467,6 +473,8 @@ def _put_versions(metadata: Metadata, reply: Reply) -> None:
 def _status(answer: Answer, url: Url, given: str) -> ProtocolStatus:
     """The ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
     code = answer.code
+    if answer.moved is not None:
+        return ProtocolStatus(codes.TEMP_MOVED, [str(parse(answer.moved, url))])
     if code == _OK:
         modified = answer.header("Last-Modified")
         return ProtocolStatus(codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -57,6 +58,12 @@ class Answer:
     metadata: Metadata
     whole: bool = True
     """Neither cut off nor damaged."""
+    head: Sequence[bytes] = ()
+    """The header lines as they came, status line first."""
+    base: str | None = None
+    """The document's URL, where it is not the one that was asked for."""
+    moved: str | None = None
+    """Where the document itself leads to (a script in a browser)."""
 
     def header(self, name: str) -> str | None:
         """The value of a header, None if it is not there."""

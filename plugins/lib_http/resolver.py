@@ -23,7 +23,6 @@ from importlib.util import find_spec
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.errors import ConfigError
 
 from .failures import UnknownHost
 
@@ -68,9 +67,7 @@ class ResolverSettings:
     @classmethod
     def from_conf(cls, conf: Configuration) -> ResolverSettings:
         """The properties. Without pycares the system is asked."""
-        resolver = conf.get("http.dns.resolver", "cares").strip().lower()
-        if resolver not in ("cares", "system"):
-            raise ConfigError(f"http.dns.resolver: expected cares or system, found {resolver}")
+        resolver = conf.get_word("http.dns.resolver", "cares").lower()
         if resolver == "cares" and find_spec("pycares") is None:
             log.warning("http.dns.resolver: pycares is not installed, the system is asked")
             resolver = "system"

@@ -60,9 +60,7 @@ class ProxySettings:
         host = conf.get("http.proxy.host")
         if not host:
             return cls()
-        kind = conf.get("http.proxy.type", "HTTP").strip().upper()
-        if kind not in _PROXY_SCHEMES:
-            raise ConfigError(f"http.proxy.type: expected one of {', '.join(_PROXY_SCHEMES)}, found {kind}")
+        kind = conf.get_word("http.proxy.type", "HTTP").upper()
         user = conf.get("http.proxy.username")
         login = ""
         if user:
@@ -153,7 +151,7 @@ class HttpSettings:
             send_cookies=send_cookies,
             cookies=_host_cookies(conf) if send_cookies else {},
             proxy=ProxySettings.from_conf(conf),
-            transport=conf.get("http.transport", "curl").strip() or "curl",
+            transport=conf.get_word("http.transport", "curl"),
             names=ResolverSettings.from_conf(conf),
             tls=TlsSettings.from_conf(conf),
             pool=_pool(conf),

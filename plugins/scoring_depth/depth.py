@@ -47,7 +47,7 @@ class DepthScoring(ScoringFilter):
             try:
                 self.override = re.compile(pattern, re.ASCII)
             except re.error as exc:
-                log.warning("scoring.depth.override.pattern is ignored: %s", exc)
+                raise conf.wrong("scoring.depth.override.pattern", f"a regular expression ({exc})", pattern) from exc
 
     def inject_score(self, url: str, datum: CrawlDatum) -> None:
         own = datum.metadata.pop(_MAX_DEPTH_KEY, None)

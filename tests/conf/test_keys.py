@@ -13,9 +13,16 @@ from minutch.conf import Configuration
 from minutch.conf.inert import INERT
 from tests.support.golden import PROJECT, SHARED
 
+LISTS = {"inert.py", "kinds.py"}
 DEFAULTS = PROJECT / "conf" / "nutch-default.xml"
 PROPERTIES = SHARED / "nutch" / "properties.tsv"
-CHANGED = {"http.agent.version", "http.tls.certificates.check"}
+CHANGED = {
+    "http.agent.version",
+    "http.tls.certificates.check",
+    "selenium.driver",
+    "selenium.grid.driver",
+    "webdriver.chrome.driver",
+}
 """Defaults that differ from Nutch's, on purpose (see the head of nutch-default.xml)."""
 
 _READ = re.compile(r"\.(?:get|get_[a-z_]+|raw)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\"")
@@ -24,9 +31,9 @@ _WORD = re.compile(r"[\w.-]+")
 
 @cache
 def sources() -> str:
-    """All Python of minutch and its plugins, without the list of inert properties."""
+    """All Python of minutch and its plugins, without the lists of inert properties and of kinds of values."""
     files = [*(PROJECT / "minutch").rglob("*.py"), *(PROJECT / "plugins").rglob("*.py")]
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(files) if path.name != "inert.py")
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(files) if path.name not in LISTS)
 
 
 @cache

@@ -8,6 +8,7 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
+from minutch.errors import ConfigError
 from minutch.fetch.queues import VARIABLE_DELAY_KEY, FetchItem, FetchQueues, QueuingStatus, RedirectMemory
 from minutch.fetch.settings import NEVER, QueueSettings
 from minutch.formats.writables import LongWritable
@@ -244,9 +245,9 @@ def test_redirect_memory_is_bounded() -> None:
     assert memory.met_lately("c", 1)
 
 
-def test_unknown_queue_mode_falls_back(caplog: pytest.LogCaptureFixture) -> None:
-    assert from_conf(fetcher_queue_mode="byPlanet").mode == "byHost"
-    assert "byPlanet" in caplog.text
+def test_an_unknown_queue_mode_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"fetcher.queue.mode \(program\): expected .*byIP, found 'byPlanet'"):
+        from_conf(fetcher_queue_mode="byPlanet")
 
 
 def test_many_queues_stay_in_order_of_readiness() -> None:

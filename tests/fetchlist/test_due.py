@@ -94,7 +94,7 @@ def test_every_entry_counts_once() -> None:
 
 
 def test_unknown_status() -> None:
-    with pytest.raises(ConfigError, match="no status 'db_nothing'"):
+    with pytest.raises(ConfigError, match=r"generate.restrict.status .* found 'db_nothing'"):
         find(entries(page()), generate_restrict_status="db_nothing")
 
 

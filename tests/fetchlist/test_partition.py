@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
+from minutch.errors import ConfigError
 from minutch.fetchlist.partition import UrlPartitioner
 from minutch.formats.javahash import string_hash
 from minutch.urls.hosts import domains_of, hosts_of
@@ -68,9 +69,9 @@ def test_by_address() -> None:
     assert found == [place("127.0.0.1"), place("127.0.0.1"), 0]
 
 
-def test_unknown_mode(caplog: pytest.LogCaptureFixture) -> None:
-    assert parts("byMoon", "http://a/") == [place("a")]
-    assert "byMoon" in caplog.text
+def test_unknown_mode() -> None:
+    with pytest.raises(ConfigError, match=r"partition.url.mode \(program\): expected .*byIP, found 'byMoon'"):
+        parts("byMoon", "http://a/")
 
 
 def test_seed_moves_hosts() -> None:

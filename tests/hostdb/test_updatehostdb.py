@@ -226,10 +226,10 @@ def test_processors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("nosuch.Class", "no class 'nosuch.Class'"), ("minutch.hostdb.store.HostDb", "is no .*CrawlDatumProcessor")],
+    [("nosuch.Class", "or module:Class"), ("minutch.hostdb.store.HostDb", "a class below .*:CrawlDatumProcessor")],
 )
 def test_bad_processors(name: str, problem: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=rf"hostdb\.crawldatum\.processors: .*{problem}"):
+    with pytest.raises(ConfigError, match=rf"hostdb\.crawldatum\.processors .*: expected .*{problem}, found '{name}'"):
         update(tmp_path, PAGES, job=context(hostdb__crawldatum__processors=name))
     assert not (tmp_path / "hostdb").exists()
 

@@ -226,7 +226,7 @@ def test_the_sandbox_may_be_switched_off(trap: Configuration) -> None:
 def test_settings() -> None:
     assert Sandbox.from_conf(configuration()) == Sandbox()
     assert Sandbox.from_conf(configuration("parse-(html|ext)")).refused == [NETWORK, FILES]
-    with pytest.raises(ConfigError, match=r"parser\.sandbox\.allow: .* found fliers$"):
+    with pytest.raises(ConfigError, match=r"parser\.sandbox\.allow .*: expected .*, found 'fliers'$"):
         Sandbox.from_conf(configuration(parser_sandbox_allow="files,fliers"))
 
 

@@ -291,7 +291,7 @@ def test_every_http_client_of_nutchs_is_ours(name: str) -> None:
 
 
 def test_a_wrong_pattern(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"plugin\.includes \(program\): not a regular expression"):
+    with pytest.raises(ConfigError, match=r"plugin\.includes \(program\): expected a regular expression"):
         active(tmp_path, "a(")
 
 

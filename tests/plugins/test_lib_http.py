@@ -172,9 +172,9 @@ def test_address_rules(include: str, exclude: str, accepted: list[str], refused:
     assert [made.accepts(address) for address in refused] == [False] * len(refused)
 
 
-def test_a_rule_that_is_none_is_reported(caplog: pytest.LogCaptureFixture) -> None:
-    assert not rules("nonsense/99").accepts("127.0.0.1")
-    assert "nonsense/99" in caplog.text
+def test_a_rule_that_is_none_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"http.filter.ipaddress.include .* found 'nonsense/99'"):
+        rules("nonsense/99")
     with pytest.raises(ValueError, match="nonsense"):
         parse_rule("nonsense")
 

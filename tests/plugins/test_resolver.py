@@ -282,7 +282,7 @@ def test_settings(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPa
     found = ResolverSettings.from_conf(conf)
     assert found == ResolverSettings("cares", ("127.0.0.1:5353", "127.0.0.2"), Lifetimes(20, 20, 3), 2.0)
     assert make_resolver(ResolverSettings.from_conf(conf.with_values({"http.dns.resolver": "system"}))) is None
-    with pytest.raises(ConfigError, match="expected cares or system, found bind"):
+    with pytest.raises(ConfigError, match="expected cares or system, found 'bind'"):
         ResolverSettings.from_conf(conf.with_values({"http.dns.resolver": "bind"}))
     monkeypatch.setattr(names_module, "find_spec", lambda name: None)
     assert ResolverSettings.from_conf(conf).resolver == "system"

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from minutch.conf import Configuration
+from minutch.errors import ConfigError
 from minutch.formats.writables import IntWritable, MapWritable, Text
 from minutch.plugin.points import Parse
 from minutch.records.content import Content
@@ -112,7 +113,8 @@ def test_override_by_pattern() -> None:
     assert links_of("6", "3", **properties) == [(7, 7)] * 2
     assert links_of("7", None, **properties) == []
     assert links_of("4", "3", **{OVERRIDE: "/y$"}) == [(5, 5)] * 2
-    assert links_of("2", "3", **{OVERRIDE: "["}) == [(3, 3)] * 2
+    with pytest.raises(ConfigError, match=r"scoring.depth.override.pattern .* found '\['"):
+        links_of("2", "3", **{OVERRIDE: "["})
 
 
 def test_no_links() -> None:

@@ -1,0 +1,12 @@
+"""startserver: the REST service of Nutch until 1.22, by which another program starts, watches and stops jobs.
+
+startserver     the command: address, token, folder
+app             paths → what is done, and how it is answered
+access          who may ask: the token, the Host header, the site that a browser comes from
+confined        paths of clients, kept within one folder
+configs         the configurations that clients have made, by name
+commandlines    a job as Nutch's clients word it → the command line of `flow`
+jobtable        jobs that wait, run and have ended, each a process of its own
+answers         what is read from databases and files for a client
+openapi         the service described, as JSON and as a page
+"""

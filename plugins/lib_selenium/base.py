@@ -1,0 +1,133 @@
+"""HTTP with a browser: a page is fetched once, as protocol-http would, and if it is HTML, the browser shows it.
+
+    the answer is no 200, or no HTML     it stands as it came
+    a script or refresh leads elsewhere  a redirect (temporarily moved) to there, which the fetcher judges as any other
+    else                                 the content is the document after scripts and loads, in UTF-8
+
+Source: HttpResponse of protocol-selenium and of protocol-htmlunit, which fetch each page twice, once without and once
+with the browser, and follow wherever scripts lead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar, Final
+
+import httpx
+
+from minutch.conf import Configuration
+from minutch.formats.writables import Text
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import TRUNCATED_KEY
+from minutch.urls.parts import Url, parse
+
+from ..lib_http.base import TRUNCATED_REASON_KEY, HttpBase
+from ..lib_http.exchange import Answer
+from .browser import Browser
+from .failures import BrowserFailure
+from .page import Page, Rendered
+from .settings import BrowserSettings
+
+log = logging.getLogger(__name__)
+
+_OK: Final = 200
+_HTML: Final = ("text/html", "application/xhtml")
+_COOKIE: Final = Text("Cookie")
+
+
+class BrowserHttp(HttpBase):
+    """Base of the protocol plugins with a browser."""
+
+    html_unit: ClassVar[bool] = False
+
+    def __init__(
+        self, conf: Configuration, parameters: Mapping[str, str], transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        super().__init__(conf, parameters, transport)
+        self.browsing = BrowserSettings.from_conf(conf, html_unit=self.html_unit)
+        self.browser = Browser(self.browsing)
+        self._warned = False
+
+    async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
+        """The page as the browser shows it. Raises httpx.TransportError."""
+        answer = await self.fetch(url, datum)
+        kind = (answer.header("Content-Type") or "").lower()
+        if answer.code != _OK or not any(html in kind for html in _HTML):
+            return answer
+        limit = self.settings.content_limit
+        async with self.browser.page(self._load, self.settings.user_agents[0], limit) as page:
+            try:
+                async with asyncio.timeout(self.browsing.page_time):
+                    shown = await self.work(page, str(url), answer)
+            except TimeoutError as exc:
+                raise BrowserFailure(f"the browser took more than {self.browsing.page_time:g} s") from exc
+        return self._rendered(answer, shown, kind)
+
+    async def work(self, page: Page, url: str, answer: Answer) -> Rendered:
+        """What is done with a page in the browser."""
+        await page.show(url, answer)
+        shown = await page.read()
+        if shown.moved is None:
+            await self.keep_picture(page, url)
+        return shown
+
+    async def keep_picture(self, page: Page, url: str) -> None:
+        """Store a picture of the page, if that is wished."""
+        if not self.browsing.screenshots:
+            return
+        folder = self.browsing.screenshot_folder
+        if folder is None:
+            if not self._warned:
+                log.warning("take.screenshot is true, but screenshot.location names no folder: no picture is kept")
+            self._warned = True
+            return
+        picture = await page.picture()
+        now = self.clock.now()
+        await asyncio.to_thread(_store, folder, f"{hashlib.sha256(url.encode()).hexdigest()[:32]}-{now}.png", picture)
+
+    async def close(self) -> None:
+        """End the browser, then close all connections."""
+        await self.browser.close()
+        await super().close()
+
+    async def _load(self, url: str, most: int, cookies: str | None) -> Answer | None:
+        """What a page asks for; None if robots.txt forbids it. Raises httpx.TransportError."""
+        parsed = parse(url)
+        rules = await self.robots.rules(str(parsed))
+        if rules.defer_visits or not rules.is_allowed(str(parsed)):
+            return None
+        datum = CrawlDatum()
+        if cookies is not None:
+            datum.metadata[_COOKIE] = Text(cookies)
+        return await self.fetch(parsed, datum, most)
+
+    def _rendered(self, answer: Answer, shown: Rendered, kind: str) -> Answer:
+        """The answer with the document in place of what came; as it came, where it leads elsewhere."""
+        if shown.moved is not None:
+            return replace(answer, moved=shown.moved)
+        limit, metadata = self.settings.content_limit, answer.metadata
+        body = shown.text.encode("utf-8", "replace")
+        metadata.set("Content-Type", f"{kind.partition(';')[0].strip()}; charset=UTF-8")
+        metadata.set(TRUNCATED_KEY, "false")  # else Content-Length, which is that of what came, would speak against it
+        if 0 <= limit < len(body):
+            body = body[:limit].decode("utf-8", "ignore").encode()
+            metadata.set(TRUNCATED_KEY, "true")
+            metadata.set(TRUNCATED_REASON_KEY, "length")
+        base = shown.url if shown.url.startswith(("http://", "https://")) else None
+        return replace(answer, body=body, base=base)
+
+
+def _store(folder: Path, name: str, picture: bytes) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        beside = folder / f".{name}.{os.getpid()}"
+        beside.write_bytes(picture)
+        beside.replace(folder / name)
+    except OSError as exc:
+        log.error("screenshot.location: %s can't be written: %s", folder, exc.strerror)

@@ -1,0 +1,241 @@
+"""Chromium on this machine: how it is found, started and ended, and what it may not do.
+
+The browser has no network at all: every name and address resolves to nothing, and WebRTC may use no UDP. What a page
+asks for comes to us over the DevTools pipe and is fetched by lib-http, which has the rules about addresses, robots.txt,
+certificates, cookies and sizes. What does not come that way (WebSockets, prefetches of names, updates, service workers'
+own requests) fails.
+
+It ends when its pipe is closed, so it can't outlive this process, however that ends. Its profile is a temporary folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from minutch.errors import ConfigError
+
+from .devtools import Connection, PipeChannel
+from .failures import BrowserFailure
+from .settings import BrowserSettings
+
+log = logging.getLogger(__name__)
+
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+"""Programs that are looked for on PATH."""
+_FIRST_FREE: Final = 10
+"""Descriptors from here on are in no one's way when 3 and 4 are filled."""
+_LAST_WORDS: Final = 2000
+_PATIENCE: Final = 3.0
+"""Seconds that a browser has to end by itself."""
+
+NO_NETWORK: Final = (
+    "--proxy-server=http://127.0.0.1:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--dns-prefetch-disable",
+    "--disable-quic",
+)
+"""Arguments that leave the browser no way out."""
+
+_QUIET: Final = (
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,DialMediaRouteProvider",
+    "--disable-gpu",
+    "--disable-sync",
+    "--disable-search-engine-choice-screen",
+    "--disk-cache-size=1",
+    "--hide-scrollbars",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    "--log-level=3",
+    "--window-size=1366,900",
+)
+
+
+def arguments(settings: BrowserSettings) -> list[str]:
+    """The browser's command line, but for program, profile and pipe."""
+    heap = max(settings.memory_max >> 21, 64)  # half of all, in MiB
+    words = [*NO_NETWORK, *_QUIET, f"--js-flags=--max-old-space-size={heap}"]
+    if settings.headless:
+        words.append("--headless=new")
+    if os.geteuid() == 0:
+        words.append("--no-sandbox")  # Chromium refuses to sandbox root's processes
+    return words
+
+
+def find(named: str) -> str:
+    """The browser's program: the one that is named, else the first on PATH. Raises ConfigError if there is none."""
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise ConfigError(f"selenium.grid.binary: expected a browser's program, found none at {named}")
+        return found
+    for name in NAMES:
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    raise ConfigError(
+        f"no browser: expected one of {', '.join(NAMES)} on PATH",
+        hint="install Debian's chromium, say, or name a program by selenium.grid.binary",
+    )
+
+
+class Chromium:
+    """A browser that runs."""
+
+    def __init__(self, pid: int, profile: Path, connection: Connection) -> None:
+        self.pid = pid
+        self.connection = connection
+        self._profile = profile
+
+    @classmethod
+    async def start(cls, settings: BrowserSettings) -> Chromium:
+        """Start a browser and wait until it answers. Raises BrowserFailure."""
+        program = find(settings.binary)
+        if os.geteuid() == 0:
+            log.warning(
+                "the browser runs as root, so it has no sandbox of its own: run crawls with a browser as a user"
+            )
+        profile = Path(tempfile.mkdtemp(prefix="minutch-browser-"))
+        started = time.monotonic()
+        pid, source, target = _spawn(program, arguments(settings), profile)
+        connection = Connection(await PipeChannel.open(source, target))
+        browser = cls(pid, profile, connection)
+        try:
+            version = await connection.send("Browser.getVersion", timeout=settings.start_time)
+        except BrowserFailure as exc:
+            words = browser._last_words()
+            await browser.close()
+            raise BrowserFailure(f"{program} did not start: {words or exc}") from exc
+        log.info("%s started in %.1f s", version.get("product", program), time.monotonic() - started)
+        return browser
+
+    def memory(self) -> int:
+        """Bytes that the browser and its processes have for themselves; 0 where /proc does not tell."""
+        return sum(_own_memory(pid) for pid in _descendants(self.pid))
+
+    def kill(self) -> None:
+        """End it at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    async def close(self) -> None:
+        """End the browser, kill what does not end, remove its profile."""
+        family = _descendants(self.pid)
+        await self.connection.close()
+        deadline = time.monotonic() + _PATIENCE
+        while not _has_ended(self.pid) and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        for pid in family:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if pid == self.pid or _parent_of(pid) in (*family, 1):
+                    os.kill(pid, signal.SIGKILL)
+        while not _has_ended(self.pid):
+            await asyncio.sleep(0.02)
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(OSError):
+            text = (self._profile / "stderr").read_text(encoding="utf-8", errors="replace")[-_LAST_WORDS:]
+            return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+        return ""
+
+
+def _spawn(program: str, words: list[str], profile: Path) -> tuple[int, int, int]:
+    """Start the program with the far ends of two pipes as its files 3 and 4; its pid and our ends."""
+    read_theirs, write_ours = _pipe()
+    read_ours, write_theirs = _pipe()
+    environment = {**os.environ, "HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "XDG_CACHE_HOME": str(profile)}
+    try:
+        pid = os.posix_spawn(
+            program,
+            [program, "--remote-debugging-pipe", f"--user-data-dir={profile / 'profile'}", *words, "about:blank"],
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, str(profile / "stderr"), os.O_WRONLY | os.O_CREAT, 0o600),
+                (os.POSIX_SPAWN_DUP2, read_theirs, 3),
+                (os.POSIX_SPAWN_DUP2, write_theirs, 4),
+            ],
+            setpgroup=0,  # a terminal's Ctrl-C is for us
+        )
+    except OSError as exc:
+        for descriptor in (write_ours, read_ours):
+            os.close(descriptor)
+        raise BrowserFailure(f"{program} did not start: {exc.strerror}") from exc
+    finally:
+        os.close(read_theirs)
+        os.close(write_theirs)
+    return pid, read_ours, write_ours
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose descriptors are above those that the program gets, and closed in it."""
+    ends = os.pipe()
+    high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE) for end in ends]
+    for end in ends:
+        os.close(end)
+    return high[0], high[1]
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
+
+
+def _parent_of(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _descendants(root: int) -> list[int]:
+    """A process and all below it."""
+    try:
+        pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    except OSError:
+        return [root]
+    children: dict[int, list[int]] = {}
+    for pid in pids:
+        children.setdefault(_parent_of(pid), []).append(pid)
+    found = [root]
+    for pid in found:
+        found.extend(children.get(pid, ()))
+    return found
+
+
+def _own_memory(pid: int) -> int:
+    """Bytes resident and not shared."""
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,106 @@
+"""The properties of the protocol plugins with a browser (HttpWebClient and HtmlUnitWebDriver), read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+
+DRIVERS: Final = ("chrome", "remote")
+GRID_DRIVERS: Final = ("chrome", "random")
+_PICTURES: Final = frozenset({"Image"})
+_STYLES: Final = frozenset({"Stylesheet", "Font"})
+_LOADED: Final = "1"
+"""Firefox's own word for it in permissions.default.image and .stylesheet; 2 blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSettings:
+    """Times in seconds."""
+
+    driver: str = "chrome"
+    hub: str = ""
+    """URL of the grid's hub."""
+    binary: str = ""
+    headless: bool = True
+    load_delay: float = 3
+    start_time: float = 45
+    script_time: float = 3.5
+    """How long a script may keep a page from answering."""
+    page_time: float = 300
+    """For a page with all its handlers."""
+    scripts: bool = True
+    not_loaded: frozenset[str] = frozenset()
+    """Kinds of resources, as DevTools calls them, that pages go without."""
+    screenshots: bool = False
+    screenshot_folder: Path | None = None
+    handler_delay: float = 3
+    """How long handlers wait after a click."""
+    requests_max: int = 200
+    bytes_max: int = 1 << 25
+    memory_max: int = 2048 << 20
+    pages: int = 4
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, *, html_unit: bool = False) -> BrowserSettings:
+        """Of the Selenium plugins, or of protocol-htmlunit."""
+        driver = "chrome" if html_unit else _one_of(conf, "selenium.driver", "chrome", DRIVERS)
+        not_loaded: frozenset[str] = frozenset()
+        if html_unit or conf.get("selenium.firefox.load.image", "1").strip() != _LOADED:
+            not_loaded |= _PICTURES
+        if not conf.get_boolean("htmlunit.enable.css", False) if html_unit else _without_styles(conf):
+            not_loaded |= _STYLES
+        place = conf.get("screenshot.location", "").strip()
+        limit = conf.get_int("http.time.limit", -1)
+        return cls(
+            driver=driver,
+            hub=_hub(conf) if driver == "remote" else "",
+            binary=conf.get("selenium.grid.binary", "").strip(),
+            headless=html_unit or conf.get_boolean("selenium.enable.headless", False) or not _has_screen(conf),
+            load_delay=max(conf.get_long("page.load.delay", 3), 0),
+            start_time=max(conf.get_int("selenium.firefox.binary.timeout", 45), 1),
+            script_time=max(conf.get_long("htmlunit.javascript.timeout", 3500), 100) / 1000,
+            page_time=300 if limit < 0 else limit,
+            scripts=not html_unit or conf.get_boolean("htmlunit.enable.javascript", True),
+            not_loaded=not_loaded,
+            screenshots=conf.get_boolean("take.screenshot", False),
+            screenshot_folder=Path(place) if place else None,
+            handler_delay=max(conf.get_long("libselenium.page.load.delay", 3), 0),
+            requests_max=max(conf.get_int("minutch.browser.requests.max", 200), 0),
+            bytes_max=max(conf.get_size("minutch.browser.bytes.max", 1 << 25), 0),
+            memory_max=conf.get_size("minutch.browser.memory.max", 2048 << 20),
+            pages=max(conf.get_int("minutch.browser.pages", 4), 1),
+        )
+
+
+def _without_styles(conf: Configuration) -> bool:
+    return conf.get("selenium.firefox.load.stylesheet", "1").strip() != _LOADED
+
+
+def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ...]) -> str:
+    value = conf.get(name, default).strip().lower() or default
+    if value not in allowed:
+        hint = "Firefox has given up the protocol by which pages' loads are guarded" if value == "firefox" else ""
+        words = " or ".join(allowed)
+        raise ConfigError(f"{name} ({conf.source(name)}): expected {words}, found {value!r}", hint=hint)
+    return value
+
+
+def _hub(conf: Configuration) -> str:
+    """The grid's URL (HttpWebClient.getDriverForPage)."""
+    _one_of(conf, "selenium.grid.driver", "chrome", GRID_DRIVERS)
+    scheme = conf.get("selenium.hub.protocol", "http").strip().lower()
+    if scheme not in ("http", "https"):
+        raise ConfigError(
+            f"selenium.hub.protocol ({conf.source('selenium.hub.protocol')}): expected http or https, found {scheme!r}"
+        )
+    host, port = conf.get("selenium.hub.host", "localhost").strip(), conf.get_int("selenium.hub.port", 4444)
+    return f"{scheme}://{host}:{port}/{conf.get('selenium.hub.path', '/wd/hub').strip().strip('/')}".rstrip("/")
+
+
+def _has_screen(conf: Configuration) -> bool:
+    """Whether there is a display to open a window on."""
+    return bool(conf.expand("${env.DISPLAY:-}") or conf.expand("${env.WAYLAND_DISPLAY:-}"))
