@@ -24,8 +24,20 @@ BOXES = {name for name, number in LAYERS.items() if number == 4}
 COMMANDS = {name for name, number in LAYERS.items() if number == max(LAYERS.values())}
 JOBS = {command.module for command in flow.commands().values() if command.module.split(".")[1] not in COMMANDS}
 
-PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock", "state"}
-PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd"}
+PLUGIN_MAY = {
+    "plugin.points",
+    "plugin.columns",
+    "plugin.documents",
+    "plugin.parameters",
+    "records",
+    "urls",
+    "conf",
+    "errors",
+    "log",
+    "clock",
+    "state",
+}
+PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd", "tables.wholefile"}
 PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}
 PLUGIN_MAY |= {"kernels"}
 """What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers

@@ -42,6 +42,7 @@ OWN = {
     "minutch.engine.memory",
     "minutch.fetch.processes",
     "minutch.fetch.state",
+    "minutch.index.max.refused",
     "parser.character.encoding.detect",
     "parser.html.max.attributes",
     "parser.html.max.depth",

@@ -1,0 +1,188 @@
+"""ParseData and ParseText as columns: from a batch to where the parts of each record lie, and to values of metadata.
+
+A `ParseTable` holds serialized ParseData in one buffer and the offsets of their parts. Most of a record (links, header
+fields) is never looked at; what a job asks for by name (`first_values`) is found in the bytes by kernels. A whole
+record is made an object by `record`, for code that thinks about one page.
+
+Source: org.apache.nutch.parse.ParseData, ParseText, org.apache.nutch.metadata.Metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from minutch.errors import FormatError
+from minutch.formats.javaio import DataInput
+from minutch.formats.writables import MapWritable, Text
+from minutch.kernels import parsedata as kernels
+from minutch.kernels import sort
+from minutch.kernels.arrow import Bytes, from_series
+from minutch.kernels.find import strip_lengths
+from minutch.records.batch import Batch, string_column
+from minutch.records.links import Outlink
+from minutch.records.metadata import Metadata
+from minutch.records.parsedata import VERSION, ParseData
+from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsetext import ParseText
+
+_PLACES: Final = {
+    "at": np.int64,
+    "length": np.int32,
+    "major": np.uint8,
+    "title_at": np.int64,
+    "title_len": np.int32,
+    "links_at": np.int64,
+    "content_at": np.int64,
+    "parse_at": np.int64,
+}
+_OFFSETS: Final = [name for name in _PLACES if name == "at" or name.endswith("_at")]
+_TEXT_VERSION: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ParseTable:
+    """Serialized ParseData: `places` has a row per record, with offsets into `buffer`."""
+
+    buffer: Bytes
+    places: pl.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def take(self, rows: pl.Series | npt.NDArray[np.integer]) -> ParseTable:
+        """The records with these numbers."""
+        return ParseTable(self.buffer, self.places[rows])
+
+    def filter(self, mask: pl.Series) -> ParseTable:
+        """The records where `mask` is true."""
+        return ParseTable(self.buffer, self.places.filter(mask))
+
+    @property
+    def is_success(self) -> pl.Series:
+        """Whether each page could be parsed."""
+        return self.places["major"] == SUCCESS
+
+    def titles(self) -> pl.Series:
+        """The titles (Binary)."""
+        at, length = (np.ascontiguousarray(self.places[name].to_numpy()) for name in ("title_at", "title_len"))
+        return string_column("title", self.buffer, at, length)
+
+    def first_values(self, name: str, of: str) -> pl.Series:
+        """The first value of `name` in the metadata `of` the "content" or of the "parse" (Binary); null for none."""
+        at, length = np.empty(len(self), np.int64), np.empty(len(self), np.int32)
+        start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
+        kernels.first_values(self.buffer, start, len(self.buffer), _bytes(name), at, length)
+        return string_column(name, self.buffer, at, length, least=0)
+
+    def record(self, row: int) -> ParseData:
+        """One record as an object. Raises FormatError."""
+        at, length = self.places["at"][row], self.places["length"][row]
+        return ParseData.from_bytes(self.buffer[at : at + length].tobytes())
+
+    @classmethod
+    def concat(cls, tables: Sequence[ParseTable]) -> ParseTable:
+        """The records of all tables, in order."""
+        if len(tables) == 1:
+            return tables[0]
+        if not tables:
+            return cls(np.empty(0, np.uint8), pl.DataFrame({name: np.empty(0, kind) for name, kind in _PLACES.items()}))
+        bases = np.cumsum([0, *(len(table.buffer) for table in tables)])
+        places = [
+            table.places.with_columns(pl.col(_OFFSETS) + int(base)) for table, base in zip(tables, bases, strict=False)
+        ]
+        return cls(np.concatenate([table.buffer for table in tables]), pl.concat(places))
+
+
+def decode(batch: Batch) -> ParseTable:
+    """The records of a batch, whose keys the caller has. Raises FormatError, which names the key."""
+    columns: dict[str, npt.NDArray[Any]] = {name: np.empty(batch.size, kind) for name, kind in _PLACES.items()}
+    columns["at"], columns["length"] = batch.value_at, batch.value_len
+    arrays = [columns[name] for name in _PLACES]
+    if not kernels.split(batch.values, *arrays):
+        _split_by_record(batch, columns)
+    return ParseTable(batch.values, pl.DataFrame({name: columns[name] for name in _PLACES}))
+
+
+def _split_by_record(batch: Batch, columns: dict[str, npt.NDArray[Any]]) -> None:
+    """What the kernel does, by the dataclasses: for links with unusual metadata, and to name an error."""
+    for row in range(batch.size):
+        base, data = int(batch.value_at[row]), DataInput(batch.value(row))
+        try:
+            places = _places(data)
+        except FormatError as exc:
+            raise exc.at(f"record of {batch.key(row)!r}") from exc
+        for name, value in places.items():
+            columns[name][row] = value + base if name.endswith("_at") else value
+
+
+def _places(data: DataInput) -> dict[str, int]:
+    version = data.read_byte()
+    if version != VERSION:
+        raise FormatError("unknown version of ParseData", offset=0, expected=VERSION, found=version)
+    places = {"major": ParseStatus.read(data).major}
+    places["title_len"] = data.read_vint()
+    places["title_at"] = data.pos
+    data.skip(places["title_len"])
+    places["links_at"] = start = data.pos
+    count = data.read_int()
+    if not 0 <= count <= data.remaining:
+        raise FormatError("impossible number of outlinks", offset=start, found=count)
+    for _ in range(count):
+        Outlink.read(data)
+    for name in ("content_at", "parse_at"):
+        places[name] = data.pos
+        Metadata.read(data)
+    if data.remaining:
+        raise FormatError("bytes left over after ParseData", offset=data.pos, expected=data.pos, found=data.end)
+    return places
+
+
+def decode_texts(batch: Batch) -> pl.Series:
+    """The texts of a batch of ParseText (Binary). Raises FormatError, which names the key."""
+    at, length = batch.value_at + 1, batch.value_len - 1
+    versions = batch.values[batch.value_at[batch.value_len > 0]]
+    if len(versions) == batch.size and (versions == _TEXT_VERSION).all() and strip_lengths(batch.values, at, length):
+        return string_column("text", batch.values, at, length)
+    texts = []
+    for row in range(batch.size):
+        try:
+            texts.append(ParseText.from_bytes(batch.value(row)).text)
+        except FormatError as exc:
+            raise exc.at(f"record of {batch.key(row)!r}") from exc
+    return pl.Series("text", texts, dtype=pl.String).cast(pl.Binary)
+
+
+def map_values(maps: pl.Series, name: str) -> pl.Series:
+    """What `name` stands for in each serialized MapWritable of a column (null: empty), as text; null for nothing."""
+    if maps.null_count() == len(maps):
+        return pl.Series(name, [None], dtype=pl.Binary).new_from_index(0, len(maps))
+    buffer, start, size = _gathered(maps)
+    at, length = np.empty(len(maps), np.int64), np.empty(len(maps), np.int32)
+    kernels.map_values(buffer, start, size, _bytes(name), at, length)
+    found = string_column(name, buffer, at, length, least=0)
+    others = np.flatnonzero(length == kernels.OTHER)
+    if not len(others):
+        return found
+    values = [MapWritable.from_bytes(maps[int(row)]).get(Text(name)) for row in others]
+    texts = [None if value is None else str(value).encode() for value in values]
+    return found.scatter(pl.Series(others), pl.Series(texts, dtype=pl.Binary))
+
+
+def _gathered(column: pl.Series) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The strings of a column one after the other in a buffer; nulls are empty."""
+    strings = from_series(column)
+    rows = np.arange(len(column), dtype=np.uint32)
+    buffer = np.empty(int(strings.views[:, 0].sum(dtype=np.int64)), np.uint8)
+    at, length = np.empty(len(column), np.int64), np.empty(len(column), np.int32)
+    sort.pack(strings.views, strings.addresses, rows, buffer, at, length)
+    return buffer, at, length
+
+
+def _bytes(name: str) -> Bytes:
+    return np.frombuffer(name.encode(), np.uint8)
