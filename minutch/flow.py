@@ -45,6 +45,7 @@ WHOLE = "whole"
 CRAWL = "crawl"
 DATABASES = "databases"
 SEGMENTS = "segments"
+INDEX = "index"
 CHECKS = "checks"
 SHELL = "shell"
 
@@ -52,6 +53,7 @@ GROUPS = {
     WHOLE: "All of it",
     CRAWL: "The crawl cycle, in order",
     DATABASES: "Databases",
+    INDEX: "The index",
     SEGMENTS: "Segments and files",
     CHECKS: "Looking at one thing",
     SHELL: "The installation",
@@ -116,6 +118,11 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "crawl folder or database", "", "remove the locks of commands that no longer run",
                 "minutch unlock crawl/"),
     ),
+    INDEX: (
+        Command("index", "minutch.index.index", "org.apache.nutch.indexer.IndexingJob",
+                "crawldb, linkdb, segments", "index writers", "send the pages of segments to search engines or files",
+                "minutch index crawl/crawldb -linkdb crawl/linkdb -dir crawl/segments"),
+    ),
     SEGMENTS: (
         Command("readseg", "minutch.segment.readseg", "org.apache.nutch.segment.SegmentReader",
                 "segments", "stdout or a folder", "list segments, dump one, or show one page of it",
@@ -174,7 +181,6 @@ MISSING = {
     "updatehostdb": ("hostdb.UpdateHostDb", _NO_HOSTDB),
     "readhostdb": ("hostdb.ReadHostDb", _NO_HOSTDB),
     "sitemap": ("util.SitemapProcessor", "list the sitemap's URLs in a seed file and inject them"),
-    "index": ("indexer.IndexingJob", _NO_INDEX),
     "clean": ("indexer.CleaningJob", _NO_INDEX),
     "indexchecker": ("indexer.IndexingFiltersChecker", "`minutch parsechecker URL` shows what parsing finds"),
     "webgraph": ("scoring.webgraph.WebGraph", _NO_WEBGRAPH),

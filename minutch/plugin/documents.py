@@ -222,6 +222,12 @@ class Documents:
         self.remove(name)
         self.add(name, values)
 
+    def boost(self, weights: pl.Series) -> None:
+        """Give each document its weight (Float32), in the field `boost`, too."""
+        self._settle()
+        self.weights = weights.alias("weight")
+        self.add("boost", float_texts(weights))
+
     def remove(self, name: str) -> pl.Series | None:
         """Take a field away; returns what it held."""
         self._settle()
