@@ -177,7 +177,7 @@ def _hand_on(pages: Pages) -> None:
         metadata = MapWritable() if data is None else MapWritable.from_bytes(data)
         metadata[Text(REPR_URL_KEY)] = Text(pages.urls[row])
         changed.append(metadata.to_bytes())
-    metadata_column = pages.fetch["metadata"].scatter(other, pl.Series(changed, dtype=pl.Binary))
+    metadata_column = pages.fetch["metadata"].clone().scatter(other, pl.Series(changed, dtype=pl.Binary))
     pages.fetch = pages.fetch.with_columns(metadata_column)
 
 

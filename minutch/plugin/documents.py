@@ -382,7 +382,7 @@ def cut_texts(values: pl.Series, length: int) -> pl.Series:
         units = (text.encode("utf-16-le")[: 2 * max(length, 0)] for text in long.gather(beyond))
         texts = [piece.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace").decode() for piece in units]
         cut = cut.scatter(beyond, pl.Series(texts, dtype=pl.String))
-    return values.scatter(rows, cut)
+    return values.clone().scatter(rows, cut)
 
 
 def distinct_texts(values: pl.Series, text: Callable[[Any], str]) -> pl.Series:

@@ -113,7 +113,7 @@ class CSVIndexWriter(IndexWriter):
             return cut
         rows = special.fill_null(False).arg_true()
         quoted = self.quote + self._escaped(cut.gather(rows)) + self.quote
-        return cut.scatter(rows, quoted)
+        return cut.clone().scatter(rows, quoted)
 
     def _escaped(self, texts: pl.Series) -> pl.Series:
         """Quotes in texts twice."""
