@@ -122,6 +122,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("index", "minutch.index.index", "org.apache.nutch.indexer.IndexingJob",
                 "crawldb, linkdb, segments", "index writers", "send the pages of segments to search engines or files",
                 "minutch index crawl/crawldb -linkdb crawl/linkdb -dir crawl/segments"),
+        Command("clean", "minutch.index.clean", "org.apache.nutch.indexer.CleaningJob",
+                "crawldb", "index writers", "delete from the index what is gone or a duplicate",
+                "minutch clean crawl/crawldb", usage_exit=1),
     ),
     SEGMENTS: (
         Command("readseg", "minutch.segment.readseg", "org.apache.nutch.segment.SegmentReader",
@@ -135,6 +138,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("parsechecker", "minutch.parse.parsechecker", "org.apache.nutch.parse.ParserChecker",
                 "a URL", "stdout", "fetch and parse one page and show what comes out",
                 "minutch parsechecker -dumpText https://www.example.org/"),
+        Command("indexchecker", "minutch.index.indexchecker", "org.apache.nutch.indexer.IndexingFiltersChecker",
+                "a URL", "stdout", "fetch and parse one page and show the document that would be indexed",
+                "minutch indexchecker https://www.example.org/"),
         Command("filterchecker", "minutch.plugin.filterchecker", "org.apache.nutch.net.URLFilterChecker",
                 "URLs on stdin", "stdout", "which URLs pass the filters",
                 "echo https://www.example.org/ | minutch filterchecker -stdin"),
@@ -166,7 +172,6 @@ REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 """Commands that Nutch refuses too, and their successors."""
 
 _HOSTS = "`minutch readdb CRAWLDB -stats -sort` counts by host"
-_NO_INDEX = "`minutch readseg -dump` writes a segment's text; Nutch's own index reads the same files"
 _NO_HOSTDB = "generate.max.count limits pages by host"
 _NO_WEBGRAPH = "scoring-opic gives scores while crawling; Nutch's own webgraph reads the same segments"
 
@@ -181,8 +186,6 @@ MISSING = {
     "updatehostdb": ("hostdb.UpdateHostDb", _NO_HOSTDB),
     "readhostdb": ("hostdb.ReadHostDb", _NO_HOSTDB),
     "sitemap": ("util.SitemapProcessor", "list the sitemap's URLs in a seed file and inject them"),
-    "clean": ("indexer.CleaningJob", _NO_INDEX),
-    "indexchecker": ("indexer.IndexingFiltersChecker", "`minutch parsechecker URL` shows what parsing finds"),
     "webgraph": ("scoring.webgraph.WebGraph", _NO_WEBGRAPH),
     "linkrank": ("scoring.webgraph.LinkRank", _NO_WEBGRAPH),
     "scoreupdater": ("scoring.webgraph.ScoreUpdater", _NO_WEBGRAPH),
