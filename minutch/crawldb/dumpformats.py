@@ -19,13 +19,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import numpy as np
 import polars as pl
 
 from minutch.formats import writables
 from minutch.formats.checksum import ChecksumWriter
 from minutch.formats.javahash import date_to_string, float_to_string
 from minutch.formats.writables import MapWritable, Writable
+from minutch.plugin.documents import float_texts
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.frame import decode_keys
@@ -149,19 +149,10 @@ def _texts(frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], sepa
         "retries": frame["retries"].cast(pl.String),
         "seconds": interval.cast(pl.String),
         "days": days.cast(pl.Int64).cast(pl.String),
-        "score": _mapped(_bits(frame["score"]), _float_text),
+        "score": float_texts(frame["score"]),
         "signature": frame["signature"].bin.encode("hex").fill_null("null"),
         "metadata": _mapped(frame["metadata"], metadata).fill_null(""),
     }
-
-
-def _bits(scores: pl.Series) -> pl.Series:
-    """Floats as integers, which also join where a float is NaN."""
-    return pl.Series(scores.to_numpy().view(np.int32))
-
-
-def _float_text(bits: int) -> str:
-    return float_to_string(float(np.int32(bits).view(np.float32)))
 
 
 def _mapped(column: pl.Series, text: Callable[[Any], str]) -> pl.Series:

@@ -26,7 +26,8 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import MinutchError
-from minutch.formats.javahash import date_to_string, float_to_string
+from minutch.formats import javafloats
+from minutch.formats.javahash import date_to_string
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import MapWritable
 from minutch.plugin.results import Parse
@@ -166,21 +167,20 @@ class Pages:
 
     def _read_rows(self) -> Iterator[Page]:
         fetch, db = (frame.drop("key").iter_rows() for frame in (self.fetch, self.db))
+        links = self.links.rows.select("from_url", "anchor", "metadata").rows()
         for number, (url, text, fetched, known) in enumerate(zip(self.urls, self.text, fetch, db, strict=True)):
             entry = None if known[0] is None else to_datum(known)
-            parse = Parse(text, self.parse.record(number))
-            yield Page(url, parse, to_datum(fetched), entry, self._inlinks_of(number))
+            start, count = int(self.links.start[number]), int(self.links.count[number])
+            inlinks = None if count < 0 else _inlinks(links[start : start + count])
+            yield Page(url, Parse(text, self.parse.record(number)), to_datum(fetched), entry, inlinks)
 
-    def _inlinks_of(self, number: int) -> Inlinks | None:
-        start, count = int(self.links.start[number]), int(self.links.count[number])
-        if count < 0:
-            return None
-        rows = self.links.rows[start : start + count].select("from_url", "anchor", "metadata").iter_rows()
-        return Inlinks(
-            Inlink(decode_text(url), decode_text(anchor), None if data is None else MapWritable.from_bytes(data))
-            for url, anchor, data in rows
-            if url is not None
-        )
+
+def _inlinks(rows: list[tuple[bytes | None, bytes, bytes | None]]) -> Inlinks:
+    return Inlinks(
+        Inlink(decode_text(url), decode_text(anchor), None if data is None else MapWritable.from_bytes(data))
+        for url, anchor, data in rows
+        if url is not None
+    )
 
 
 # -- documents ---------------------------------------------------------------------------------------------------
@@ -364,8 +364,10 @@ def _texts(values: pl.Series) -> pl.Series:
 
 def float_texts(values: pl.Series) -> pl.Series:
     """Floats (Float32) as Java's Float.toString has them."""
-    bits = pl.Series(values.name, values.fill_null(0).to_numpy().view(np.int32))
-    texts = distinct_texts(bits, lambda number: float_to_string(float(np.int32(number).view(np.float32))))
+    bits = pl.Series("bits", values.fill_null(0).to_numpy().view(np.int32))  # which also join where a float is NaN
+    distinct = bits.unique()
+    table = pl.DataFrame([distinct, pl.Series("text", javafloats.float_texts(distinct.to_numpy().view(np.float32)))])
+    texts = bits.to_frame().join(table, on="bits", how="left", maintain_order="left")["text"]
     return pl.select(pl.when(values.is_not_null()).then(texts)).to_series().alias(values.name)
 
 

@@ -33,12 +33,12 @@ class KeyRange(NamedTuple):
 
     def mask(self, keys: pl.Series) -> pl.Series:
         """Which of `keys` (Binary) are in the range."""
-        inside = pl.Series([True]).new_from_index(0, len(keys))
+        key, inside = pl.col("key"), pl.lit(True)
         if self.low is not None:
-            inside = keys >= self.low
+            inside = key >= pl.lit(self.low, pl.Binary)
         if self.high is not None:
-            inside = inside & (keys < self.high)
-        return inside
+            inside = inside & (key < pl.lit(self.high, pl.Binary))
+        return keys.to_frame("key").select(key.is_not_null() & inside).to_series()
 
 
 class SortedPart:
