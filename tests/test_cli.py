@@ -135,8 +135,8 @@ def test_errors_are_one_line(
     "name", [name for name in flow.commands() if name not in ("showproperties", "plugin", "init", "warm")]
 )
 def test_wrong_usage_ends_as_nutch_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """DeduplicationJob and src/bin/crawl exit with 1 after their usage, all others with -1."""
-    assert cli.main([name]) == (1 if name in ("crawl", "dedup", "completion") else 255)
+    """DeduplicationJob, CleaningJob and src/bin/crawl exit with 1 after their usage, all others with -1."""
+    assert cli.main([name]) == (1 if name in ("crawl", "dedup", "clean", "completion") else 255)
     assert capsys.readouterr().err.startswith("Usage: ")
 
 

@@ -21,7 +21,9 @@ from minutch.tables.frame import decode_keys
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = "CleaningJob <crawldb> [-noCommit]"
+USAGE: Final = """CleaningJob <crawldb> [-noCommit]
+\tcrawldb\tthe CrawlDb whose db_gone and db_duplicate entries are deleted from the index
+\t-noCommit\tdo not call the commit method of indexer plugins"""
 FLAGS: Final = (Flag("-noCommit"),)
 DELETED: Final = "deleted_documents_total"
 _UNWANTED: Final = (STATUS_DB_GONE, STATUS_DB_DUPLICATE)
