@@ -404,7 +404,7 @@ def map_documents(
     for number, (document, page) in enumerate(zip(rows, pages.rows(), strict=True)):
         try:
             changed = change(document, page)
-        except MinutchError as error:
+        except Exception as error:
             stays.append(None)
             log.warning("Error indexing %s: %s", page.url, described(error))
             continue
