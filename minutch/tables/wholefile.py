@@ -7,6 +7,7 @@ the file has its own sums or none.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from minutch.formats.checksum import ChecksumWriter, WholeOrNothing, crc_path
@@ -23,14 +24,25 @@ class WholeFile(WholeOrNothing):
         make_directory(path.parent)
         self._folder = make_folder(path.parent, f".{path.name}-")
         new = self._folder / path.name
-        self._file = ChecksumWriter(new) if sums else new.open("wb")
+        try:
+            self._file = ChecksumWriter(new) if sums else new.open("wb")
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
         self._file.write(data)
 
     def close(self) -> None:
-        """Put the file in its place."""
+        """Put the file in its place; if that fails, leave what was there before."""
+        try:
+            self._install()
+        except BaseException:
+            self.discard()
+            raise
+
+    def _install(self) -> None:
         self._file.close()
         sync_tree(self._folder)
         new = self._folder / self.path.name
@@ -43,5 +55,6 @@ class WholeFile(WholeOrNothing):
 
     def discard(self) -> None:
         """Leave what was there before."""
-        self._file.close()
+        with suppress(OSError):
+            self._file.close()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -33,6 +33,8 @@ SETTINGS: Final = {
     "file.crawl.parent": "false",
     "parser.html.workers": "1",
 }
+CSV_SUMS: Final = ".nutch.csv.crc"
+"""The file that they are of may be without them for an instant, never with those of another."""
 Records = list[tuple[bytes, bytes]]
 View = dict[str, Records | bytes]
 """Path -> what lies there: records, or the bytes of a text."""
@@ -96,6 +98,15 @@ JOBS: Final = {
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
         Job("readlinkdb", "linked", ("readlinkdb", "{work}/linkdb", "-dump", "{work}/dump")),
+        Job(
+            "index",
+            "linked",
+            (
+                *("index", "-D", "indexer.indexwriters.file={base}/index-writers.xml", "{work}/crawldb"),
+                *("-linkdb", "{work}/linkdb", "-dir", "{work}/segments"),
+            ),
+            {"plugin.includes": f"{SETTINGS['plugin.includes']}|index-(basic|anchor)|indexer-csv"},
+        ),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "6"), ends_in=_statuses),
     )
 }
@@ -156,6 +167,10 @@ def _write_web(base: Path) -> None:
         links = "".join(f'<a href="{(number * 3 + step) % (PAGES + 2)}.html">to {step}</a>' for step in (1, 2, 5))
         text = "the same" if number % 4 == 3 else f"page {number}"
         (pages / f"{number}.html").write_text(f"<html><title>{text}</title><body>{text} {links}</body></html>")
+    (base / "index-writers.xml").write_text(
+        '<writers><writer id="csv" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
+        f'<param name="outpath" value="{base}/work/dump"/></parameters></writer></writers>'
+    )
     urls = [f"file:{pages}/{number}.html" for number in range(4)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
     (base / "more/seeds.txt").write_text("\n".join([f"{urls[0]}\tcolour=red", f"file:{pages}/9.html", "file:/nowhere"]))
@@ -174,7 +189,8 @@ def view(work: Path) -> View:
                 for part in database.parts():
                     found[str((path / "current" / part.name).relative_to(work))] = _records(part / "data")
             elif path.name == "dump":
-                found |= {str(file.relative_to(work)): file.read_bytes() for file in path.iterdir()}
+                files = [file for file in path.iterdir() if file.is_file() and file.name != CSV_SUMS]
+                found |= {str(file.relative_to(work)): file.read_bytes() for file in files}
     return found
 
 
