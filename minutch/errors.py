@@ -11,6 +11,8 @@
     │   └── LockedError             somebody else holds the lock: names the owner
     ├── ExpressionError             a filter expression (JEXL subset) that can't be compiled or evaluated
     ├── UrlError                    a string that is not a URL (also a ValueError)
+    ├── IndexWriterError            an index writer that can't write: the index job ends
+    │   └── IndexBusyError          the same for the moment: the batch is tried again
     ├── ProtocolError               a page that could not be fetched; carries a ProtocolStatus code
     └── ParseError                  a page that could not be parsed
 
@@ -19,7 +21,9 @@ Foreign exceptions are translated where they enter (`raise FormatError(...) from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 class MinutchError(Exception):
@@ -134,6 +138,30 @@ class ExpressionError(MinutchError):
 
 class UrlError(MinutchError, ValueError):
     """A string that is not a URL, as java.net.URL's MalformedURLException."""
+
+
+class IndexWriterError(MinutchError):
+    """An index writer that can't write; the job ends with this as its reason."""
+
+
+class IndexBusyError(IndexWriterError):
+    """A search engine that can't take a batch for the moment: too busy, restarting, not to be reached.
+
+    `rest` are the actions that it has not taken (None: the whole batch), `refused` those of the others that it refused
+    for good; `retry_after` is the number of seconds that it asked to wait.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        rest: Sequence[Any] | None = None,
+        refused: Sequence[Any] = (),
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after, self.rest, self.refused = retry_after, rest, refused
 
 
 class ProtocolError(MinutchError):

@@ -50,6 +50,7 @@ DATABASES = "databases"
 SCORES = "scores"
 SEGMENTS = "segments"
 EXPORT = "export"
+INDEX = "index"
 CHECKS = "checks"
 SHELL = "shell"
 
@@ -58,6 +59,7 @@ GROUPS = {
     CRAWL: "The crawl cycle, in order",
     DATABASES: "Databases",
     SCORES: "Scores from links, in order",
+    INDEX: "The index",
     SEGMENTS: "Segments and files",
     EXPORT: "Pages for other programs",
     CHECKS: "Looking at one thing",
@@ -157,6 +159,14 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "minutch nodedumper -topn 20 -webgraphdb crawl/graph -output top/",
                 error_exit=FAILED_LATE),
     ),
+    INDEX: (
+        Command("index", "minutch.index.index", "org.apache.nutch.indexer.IndexingJob",
+                "crawldb, linkdb, segments", "index writers", "send the pages of segments to search engines or files",
+                "minutch index crawl/crawldb -linkdb crawl/linkdb -dir crawl/segments"),
+        Command("clean", "minutch.index.clean", "org.apache.nutch.indexer.CleaningJob",
+                "crawldb", "index writers", "delete from the index what is gone or a duplicate",
+                "minutch clean crawl/crawldb", usage_exit=1),
+    ),
     SEGMENTS: (
         Command("readseg", "minutch.segment.readseg", "org.apache.nutch.segment.SegmentReader",
                 "segments", "stdout or a folder", "list segments, dump one, or show one page of it",
@@ -183,6 +193,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("parsechecker", "minutch.parse.parsechecker", "org.apache.nutch.parse.ParserChecker",
                 "a URL", "stdout", "fetch and parse one page and show what comes out",
                 "minutch parsechecker -dumpText https://www.example.org/"),
+        Command("indexchecker", "minutch.index.indexchecker", "org.apache.nutch.indexer.IndexingFiltersChecker",
+                "a URL", "stdout", "fetch and parse one page and show the document that would be indexed",
+                "minutch indexchecker https://www.example.org/"),
         Command("filterchecker", "minutch.plugin.filterchecker", "org.apache.nutch.net.URLFilterChecker",
                 "URLs on stdin", "stdout", "which URLs pass the filters",
                 "echo https://www.example.org/ | minutch filterchecker -stdin"),
@@ -264,12 +277,7 @@ ENDED = {
 }
 """Classes whose subject is no more, and what to do instead."""
 
-_NO_INDEX = "`minutch readseg -dump` writes a segment's text; Nutch's own index reads the same files"
-
 MISSING = {
-    "index": ("indexer.IndexingJob", _NO_INDEX),
-    "clean": ("indexer.CleaningJob", _NO_INDEX),
-    "indexchecker": ("indexer.IndexingFiltersChecker", "`minutch parsechecker URL` shows what parsing finds"),
     "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests"),
 }
 """Commands of Nutch that this version lacks: their classes, and what there is instead."""

@@ -137,8 +137,8 @@ SHOW_USAGE = ("dump", "commoncrawldump")
 
 @pytest.mark.parametrize("name", [name for name in flow.commands() if name not in (*HARMLESS, *SHOW_USAGE)])
 def test_wrong_usage_ends_as_nutch_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """DeduplicationJob and src/bin/crawl exit with 1 after their usage, the statistics with 0, all others with -1."""
-    codes = dict.fromkeys(("crawl", "dedup", "completion"), 1)
+    """After their usage dedup, clean and crawl exit with 1, the statistics with 0, all others with -1."""
+    codes = dict.fromkeys(("crawl", "dedup", "clean", "completion"), 1)
     codes |= dict.fromkeys(("domainstats", "protocolstats", "crawlcomplete"), 0)
     assert cli.main([name]) == codes.get(name, 255)
     assert capsys.readouterr().err.startswith("Usage: ")

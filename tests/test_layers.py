@@ -25,10 +25,22 @@ COMMANDS = {name for name, number in LAYERS.items() if number == max(LAYERS.valu
 RUN = (*flow.commands().values(), *flow.CLASSES)
 JOBS = {command.module for command in RUN if command.module.split(".")[1] not in COMMANDS}
 
-PLUGIN_MAY = {"plugin.points", "plugin.columns", "records", "urls", "conf", "errors", "log", "clock", "state"}
-PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd"}
+PLUGIN_MAY = {
+    "plugin.points",
+    "plugin.columns",
+    "plugin.documents",
+    "plugin.parameters",
+    "records",
+    "urls",
+    "conf",
+    "errors",
+    "log",
+    "clock",
+    "state",
+}
+PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd", "tables.wholefile"}
 PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}
-PLUGIN_MAY |= {"kernels"}
+PLUGIN_MAY |= {"kernels", "expressions"}
 """What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers
 need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters; those of containers
 (feed, zip) ParserFactory and MimeUtil, too."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 from typing import overload
@@ -51,7 +52,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _HEX = re.compile(r"(-?)0[xX]((?<!-0[xX])[+-]?[0-9a-fA-F]+|[0-9a-fA-F]+)")
 _FLOAT = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?")
 _HEX_FLOAT = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
-_SIZE = re.compile(r"([+-]?[0-9]+)\s*([kmgtpe]?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([kmgtpe]?)b?", re.IGNORECASE)
 _COMMA = re.compile(r"\s*[,\n]\s*", re.ASCII)
 _FLOAT_NAMES = {"Infinity": "inf", "+Infinity": "inf", "-Infinity": "-inf"}
 _BOOLEANS = {"true": True, "false": False}
@@ -301,14 +302,14 @@ class Configuration:
     def get_size(self, name: str, default: int) -> int: ...
 
     def get_size(self, name: str, default: int | None = None) -> int | None:
-        """A number of bytes with an optional binary prefix, `512m`, `4g` (Hadoop's getLongBytes)."""
+        """A number of bytes with an optional binary prefix, `512m`, `1.5g` (Hadoop's getLongBytes, with fractions)."""
         text = self.get_trimmed(name)
-        if text is None:
+        if not text:
             return default
         match = _SIZE.fullmatch(text)
         if not match:
             raise self.wrong(name, "a size such as 512m or 4g", text)
-        return int(match[1]) << 10 * " kmgtpe".index(match[2].lower() or " ")
+        return int(Decimal(match[1]) * (1 << 10 * " kmgtpe".index(match[2].lower() or " ")))
 
     def get_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
         """What stands between commas, blanks kept, empty items left out; `default` if not set."""

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 INERT: frozenset[str] = frozenset(
     {
-        "anchorIndexingFilter.deduplicate",
         "db.injector.overwrite",
         "db.injector.update",
-        "exchanges.exchanges.file",
         "file.content.ignored",
         "http.proxy.realm",  # libcurl shows the credentials to the proxy that they are for before it names a realm
         "index.arbitrary.all.fields.access.0",
@@ -32,7 +30,6 @@ INERT: frozenset[str] = frozenset(
         "index.geoip.db.isp",
         "index.geoip.insights.licensekey",
         "index.geoip.insights.userid",
-        "index.jexl.filter",
         "index.links.hosts.only",
         "index.links.inlinks.host.ignore",
         "index.links.outlinks.host.ignore",
@@ -43,21 +40,9 @@ INERT: frozenset[str] = frozenset(
         "index.static.fieldsep",
         "index.static.keysep",
         "index.static.valuesep",
-        "indexer.add.domain",
-        "indexer.delete",
-        "indexer.delete.robots.noindex",
-        "indexer.delete.skipped.by.indexingfilter",
-        "indexer.indexwriters.file",
-        "indexer.max.content.length",
-        "indexer.max.title.length",
-        "indexer.skip.notmodified",
-        "indexingfilter.order",
         "io.serializations",
         "mapreduce.fileoutputcommitter.marksuccessfuljobs",
         "mimetype.filter.file",
-        "moreIndexingFilter.indexMimeTypeParts",
-        "moreIndexingFilter.mapMimeTypes",
-        "moreIndexingFilter.mapMimeTypes.field",
         "nutch.jexl.disable.sandbox",
         "parser.html.impl",  # neko or tagsoup, Java's parsers; pages are parsed as browsers do
         "selenium.firefox.allowed.hosts",  # for geckodriver; nothing in Nutch reads it

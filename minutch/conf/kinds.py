@@ -74,9 +74,8 @@ def _is_network(text: str) -> bool:
 
 
 WHOLE: Final = Kind("a whole number", lambda value: re.fullmatch(r"[+-]?(\d+|0[xX][0-9a-fA-F]+)", value) is not None)
-SIZE: Final = Kind(
-    "a size such as 512m or 4g", lambda value: re.fullmatch(r"[+-]?\d+[kmgtpe]?", value, re.IGNORECASE) is not None
-)
+_A_SIZE: Final = re.compile(r"[+-]?\d+(\.\d+)?[kmgtpe]?", re.IGNORECASE)
+SIZE: Final = Kind("a size such as 512m or 4g", lambda value: _A_SIZE.fullmatch(value) is not None)
 PATTERN: Final = Kind("a regular expression", _is_pattern, wrong="(")
 NETWORKS: Final = Kind(
     "networks, addresses, loopback or sitelocal, separated by commas",

@@ -70,6 +70,15 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "pages with inlinks": "to {} pages",
     },
     "dedup": {"documents marked as duplicates": "{} duplicates"},
+    "index": {
+        "indexed_total": "{} documents",
+        "refused_total": "{} refused",
+        "deleted_gone_total": "{} gone",
+        "deleted_redirects_total": "{} redirects",
+        "deleted_duplicates_total": "{} duplicates",
+        "skipped_by_indexing_filter_total": "{} left out by filters",
+        "errors_indexing_total": "{} errors",
+    },
 }
 _NOTHING: Final = {"dedup": "no duplicates", "invertlinks": "no links between sites", "generate": "nothing is due"}
 

@@ -29,7 +29,8 @@ from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.tables.compression import Compression
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.frame import decode_keys
-from minutch.tables.textparts import float_texts, mapped
+from minutch.tables.textparts import float_texts
+from minutch.urls.hosts import map_distinct
 
 CSV_HEADER: Final = (
     "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,"
@@ -110,7 +111,8 @@ def _csv(frame: pl.DataFrame) -> pl.Series:
         pl.format(
             '",{},"{}",{},{},{},{},{}.0,{},"{}","{}"\n',
             *(text[name] for name in ("status", "name", "fetch", "modified", "retries")),
-            mapped(frame["fetch_interval"], float_to_string),  # a float here, unlike in the other formats
+            # a float here, unlike in the other formats
+            map_distinct(frame["fetch_interval"], float_to_string, pl.String()),
             text["days"],
             text["score"],
             text["signature"],
@@ -144,15 +146,15 @@ def _texts(frame: pl.DataFrame, entry: Callable[[Writable, Writable], str], sepa
     days = interval.cast(pl.Float64) / SECONDS_PER_DAY
     return {
         "status": frame["status"].cast(pl.String),
-        "name": mapped(frame["status"], status_name),
-        "fetch": mapped(frame["fetch_time"], date_to_string),
-        "modified": mapped(frame["modified_time"], date_to_string),
+        "name": map_distinct(frame["status"], status_name, pl.String()),
+        "fetch": map_distinct(frame["fetch_time"], date_to_string, pl.String()),
+        "modified": map_distinct(frame["modified_time"], date_to_string, pl.String()),
         "retries": frame["retries"].cast(pl.String),
         "seconds": interval.cast(pl.String),
         "days": days.cast(pl.Int64).cast(pl.String),
         "score": float_texts(frame["score"]),
         "signature": frame["signature"].bin.encode("hex").fill_null("null"),
-        "metadata": mapped(frame["metadata"], metadata).fill_null(""),
+        "metadata": map_distinct(frame["metadata"], metadata, pl.String()).fill_null(""),
     }
 
 

@@ -60,6 +60,21 @@ def _compare_to(left: str, right: str) -> int:
     return len(left) - len(right)
 
 
+class JavaObject:
+    """An object that a caller puts among the variables: what expressions may call of it, and its members.
+
+    The names of its methods have to be in OBJECT_METHODS.
+    """
+
+    __slots__ = ("members", "methods")
+
+    def __init__(self, methods: Mapping[str, Method], members: Mapping[str, object]) -> None:
+        self.methods, self.members = methods, members
+
+
+OBJECT_METHODS: Final = frozenset({"getField", "getFieldNames", "getFieldValue", "getValues", "getWeight"})
+"""The methods of documents (NutchDocument, NutchField)."""
+
 _STRING: Final[Mapping[str, Method]] = {
     "startsWith": _starts_with,
     "endsWith": lambda text, suffix: text.endswith(suffix),
@@ -131,7 +146,7 @@ _BY_TYPE: Final[tuple[tuple[tuple[type, ...], Mapping[str, Method]], ...]] = (
     ((Sequence,), _SEQUENCE),
 )
 
-METHODS: Final = frozenset(name for _, table in _BY_TYPE for name in table)
+METHODS: Final = frozenset(name for _, table in _BY_TYPE for name in table) | OBJECT_METHODS
 
 
 def call(target: object, name: str, arguments: list[object]) -> object:
@@ -139,6 +154,8 @@ def call(target: object, name: str, arguments: list[object]) -> object:
 
     Raises Failure, or TypeError, ValueError, IndexError, ConfigError, TimeoutError for the arguments.
     """
+    if isinstance(target, JavaObject):
+        return target.methods[name](*arguments) if name in target.methods else None
     for kinds, table in _BY_TYPE:
         if isinstance(target, kinds):
             return table[name](target, *arguments) if name in table else None
@@ -147,6 +164,8 @@ def call(target: object, name: str, arguments: list[object]) -> object:
 
 def member(target: object, key: object) -> object:
     """`target.key` or `target[key]` of lists and maps. Raises Failure if there is none."""
+    if isinstance(target, JavaObject):
+        return target.members.get(str(key))
     if isinstance(target, Mapping):
         return target.get(key)
     if isinstance(target, Sequence) and not isinstance(target, str) and isinstance(key, int):

@@ -196,10 +196,10 @@ def _to_string(value: float, exponent: int, fraction: int, bias: int, precision:
         exponent = 1 - shift
         precision -= shift
     digits, point = _decimal(fraction, exponent - bias, precision)
-    return sign + _layout(digits, point)
+    return sign + float_layout(digits, point)
 
 
-def _layout(digits: str, point: int) -> str:
+def float_layout(digits: str, point: int) -> str:
     """0.`digits` times ten to the `point`: plain from 0.001 up to 10 million, with an exponent beyond."""
     if 0 < point < 8:
         return f"{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"

@@ -6,6 +6,7 @@
     ScoringFilters        scoring.filter.order        each gets the value of the one before
     HtmlParseFilters      htmlparsefilter.order       until one fails
     SegmentMergeFilters                               all have to agree
+    IndexingFilters       indexingfilter.order        until one leaves the document out
 
 An unexpected exception in a plugin (a bug) becomes a PluginError that names the plugin's class.
 """
@@ -22,6 +23,7 @@ from minutch.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.points import (
     HTMLMetaTags,
     HtmlParseFilter,
+    IndexingFilter,
     Parse,
     ParseResult,
     ScoringFilter,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
     from selectolax.lexbor import LexborHTMLParser
 
+    from minutch.plugin.documents import Documents, Pages
     from minutch.records.content import Content
     from minutch.records.crawldatum import CrawlDatum
     from minutch.records.document import NutchDocument
@@ -196,6 +199,24 @@ class HtmlParseFilters:
         return result
 
 
+class IndexingFilters:
+    """org.apache.nutch.indexer.IndexingFilters."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.filters = PluginRepository.of(conf).ordered(IndexingFilter, "indexingfilter.order")
+
+    def filter(
+        self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
+    ) -> NutchDocument | None:
+        """The document after all filters, None if one leaves it out."""
+        found: NutchDocument | None = doc
+        for indexing in self.filters:
+            if found is None:
+                return None
+            found = _call(indexing.filter, found, parse, url, datum, inlinks)
+        return found
+
+
 class ScoringFilters:
     """org.apache.nutch.scoring.ScoringFilters; the methods are those of `points.ScoringFilter`."""
 
@@ -255,7 +276,7 @@ class ScoringFilters:
         self,
         url: str,
         doc: NutchDocument,
-        db_datum: CrawlDatum,
+        db_datum: CrawlDatum | None,
         fetch_datum: CrawlDatum,
         parse: Parse,
         inlinks: Inlinks | None,
@@ -264,6 +285,11 @@ class ScoringFilters:
         for scoring in self.filters:
             init_score = _call(scoring.indexer_score, url, doc, db_datum, fetch_datum, parse, inlinks, init_score)
         return init_score
+
+    def indexer_score_columns(self, documents: Documents, pages: Pages, init: pl.Series) -> pl.Series:
+        for scoring in self.filters:
+            init = _call(scoring.indexer_score_columns, documents, pages, init)
+        return init
 
     # -- columns -------------------------------------------------------------------------------------------------
 

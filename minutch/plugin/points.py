@@ -24,89 +24,49 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.plugin.columns import map_records, map_strings, map_updates, records
-from minutch.records.metadata import Metadata
+from minutch.plugin.results import Action, HTMLMetaTags, Parse, ParseResult, ProtocolOutput, Refused
 
 if TYPE_CHECKING:
     import polars as pl
     from selectolax.lexbor import LexborHTMLParser
 
+    from minutch.plugin.documents import Documents, Pages
+    from minutch.plugin.parameters import Parameters
     from minutch.records.content import Content
     from minutch.records.crawldatum import CrawlDatum
     from minutch.records.document import NutchDocument
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData
     from minutch.records.parsetext import ParseText
-    from minutch.records.protocolstatus import ProtocolStatus
     from minutch.urls.robots import RobotRules
 
-
-# -- what travels between extensions and jobs ------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class ProtocolOutput:
-    """The result of fetching a URL; `content` is None where the status is not a success."""
-
-    content: Content | None
-    status: ProtocolStatus
-
-
-@dataclass(slots=True)
-class Parse:
-    """One parsed (sub-)document; `is_original` is False for pages found inside another (a feed's entries)."""
-
-    text: str
-    data: ParseData
-    is_original: bool = True
-
-
-class ParseResult(dict[str, Parse]):
-    """Parsed documents by URL, in order; `original_url` is the URL of the content itself."""
-
-    def __init__(self, original_url: str, entries: Mapping[str, Parse] | None = None) -> None:
-        super().__init__(entries or {})
-        self.original_url = original_url
-
-    @classmethod
-    def of(cls, url: str, parse: Parse) -> ParseResult:
-        """The usual case: one URL, one document."""
-        return cls(url, {url: parse})
-
-    @property
-    def is_success(self) -> bool:
-        """Whether every document was parsed."""
-        return all(parse.data.status.is_success for parse in self.values())
-
-    @property
-    def is_any_success(self) -> bool:
-        """Whether at least one document was parsed."""
-        return any(parse.data.status.is_success for parse in self.values())
-
-    def drop_failures(self) -> None:
-        """Remove the documents that could not be parsed (ParseResult.filter)."""
-        for url in [url for url, parse in self.items() if not parse.data.status.is_success]:
-            del self[url]
-
-
-@dataclass(slots=True)
-class HTMLMetaTags:
-    """What the head of an HTML page says; names of `general_tags` and `http_equiv_tags` are in lower case."""
-
-    no_index: bool = False
-    no_follow: bool = False
-    no_cache: bool = False
-    base_href: str | None = None
-    refresh: bool = False
-    refresh_time: int = 0
-    refresh_href: str | None = None
-    general_tags: Metadata = field(default_factory=Metadata)
-    http_equiv_tags: dict[str, str] = field(default_factory=dict)
+__all__ = [
+    "POINTS",
+    "Action",
+    "Exchange",
+    "ExtensionBase",
+    "HTMLMetaTags",
+    "HtmlParseFilter",
+    "IndexWriter",
+    "IndexingFilter",
+    "NutchPublisher",
+    "Parse",
+    "ParseResult",
+    "Parser",
+    "Protocol",
+    "ProtocolOutput",
+    "Refused",
+    "ScoringFilter",
+    "SegmentMergeFilter",
+    "URLExemptionFilter",
+    "URLFilter",
+    "URLNormalizer",
+]
 
 
 # -- the points ------------------------------------------------------------------------------------------------
@@ -262,6 +222,7 @@ class ScoringFilter(ExtensionBase):
         "distribute_score_to_outlinks": ("outlink_score",),
         "update_db_score": ("update_db_score_columns",),
         "orphaned_score": ("orphaned_score_columns",),
+        "indexer_score": ("indexer_score_columns",),
     }
 
     def inject_score(self, url: str, datum: CrawlDatum) -> None:
@@ -310,14 +271,22 @@ class ScoringFilter(ExtensionBase):
         self,
         url: str,
         doc: NutchDocument,
-        db_datum: CrawlDatum,
+        db_datum: CrawlDatum | None,
         fetch_datum: CrawlDatum,
         parse: Parse,
         inlinks: Inlinks | None,
         init_score: float,
     ) -> float:
-        """The document's boost; `init_score` comes from the filter before."""
+        """The document's boost; `init_score` comes from the filter before (first: 1.0)."""
         return init_score
+
+    def indexer_score_columns(self, documents: Documents, pages: Pages, init: pl.Series) -> pl.Series:
+        """`indexer_score` for each document; `init` and the result are Float32, null where it failed (logged)."""
+        if not self.overrides("indexer_score"):
+            return init
+        from minutch.plugin.documents import map_scores
+
+        return map_scores(documents, pages, init, self.indexer_score)
 
     def inject_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         """`inject_score` for each row."""
@@ -378,41 +347,86 @@ class SegmentMergeFilter(ExtensionBase):
 
 
 class IndexingFilter(ExtensionBase):
-    """Fills the document that goes to the index."""
+    """Fills the document that goes to the index. `minutch.plugin.documents` says what the columns hold."""
 
     point_id = "org.apache.nutch.indexer.IndexingFilter"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_columns",)}
 
     @abstractmethod
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
-        """The document with its fields, None to leave the page out of the index."""
+        """The document with its fields, None to leave the page out of the index.
+
+        `datum` is the entry of crawl_fetch with the CrawlDb's signature. A MinutchError leaves the document out, too,
+        and is counted as an error.
+        """
+
+    def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
+        """`filter` for each of `documents`, which it adds fields to; `pages` has what is known, row for row.
+
+        Returns which stay, None for all: True, False for those that are left out, null after an error (logged).
+        """
+        from minutch.plugin.documents import map_documents
+
+        return map_documents(
+            documents, pages, lambda doc, page: self.filter(doc, page.parse, page.url, page.datum, page.inlinks)
+        )
 
 
 class IndexWriter(ExtensionBase):
-    """Writes documents to a search engine or a file; `open` gets the parameters of index-writers.xml."""
+    """Writes documents to a search engine or a file, in batches. A writer has two lives:
+
+    1. In worker processes it makes bytes of documents: `configure`, then `encode` for each document.
+    2. In the job it sends them on: `configure`, `open`, `write` for each batch in the order of the URLs, `commit`
+       unless there is to be none, `close`; or `abort` in their place after an error.
+
+    So `configure` does no I/O, and `encode` knows nothing but the document and the parameters.
+    """
 
     point_id = "org.apache.nutch.indexer.IndexWriter"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"encode": ("encode_columns",)}
 
-    def open(self, parameters: Mapping[str, str]) -> None:
-        """Connect."""
+    batch_documents: int = 1000
+    """Actions that `write` gets at most at a time; `configure` may set it."""
+    batch_bytes: int = 1 << 24
+    """Bytes of documents from which on a batch goes out."""
+    retries: int = 10
+    """How often a batch is tried again that the server is too busy for (IndexBusyError)."""
+    backoff: float = 0.1
+    """Seconds before the first of these; each next wait is twice as long. What the server asks for goes before."""
 
-    def write(self, doc: NutchDocument) -> None:
-        """Add a document."""
+    def configure(self, parameters: Parameters) -> None:
+        """Take the parameters of index-writers.xml. ConfigError for those that make no sense."""
 
-    def delete(self, key: str) -> None:
-        """Remove the document with this id."""
+    def open(self) -> None:
+        """Connect. IndexWriterError if that is not possible; retried after an IndexBusyError."""
 
-    def update(self, doc: NutchDocument) -> None:
-        """Replace a document."""
+    @abstractmethod
+    def encode(self, doc: NutchDocument) -> bytes:
+        """A document as `write` gets it; the fields are those that the mapping has made."""
+
+    def encode_columns(self, documents: Documents) -> pl.Series:
+        """`encode` for each document (Binary)."""
+        import polars as pl
+
+        return pl.Series("payload", [self.encode(doc) for doc in documents.rows()], dtype=pl.Binary)
+
+    @abstractmethod
+    def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
+        """Send a batch; returns what the server refuses, while all else of the batch has been taken.
+
+        Raises IndexBusyError where the server can't take (all of) it now, IndexWriterError where it never will.
+        """
 
     def commit(self) -> None:
-        """Make everything so far visible."""
+        """Make everything so far visible. Raises as `write`."""
 
     def close(self) -> None:
-        """Disconnect."""
+        """Finish and disconnect. Raises IndexWriterError."""
+
+    def abort(self) -> None:
+        """Give up after an error: disconnect, commit nothing, remove what is half done."""
 
     def describe(self) -> dict[str, tuple[str, object]]:
         """Parameter → what it is for, its value; for the log."""
@@ -423,14 +437,20 @@ class Exchange(ExtensionBase):
     """Decides which index writers a document goes to."""
 
     point_id = "org.apache.nutch.exchange.Exchange"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"match": ("match_columns",)}
 
-    def open(self, parameters: Mapping[str, str]) -> None:
-        """Take the parameters of exchanges.xml."""
+    def open(self, parameters: Parameters) -> None:
+        """Take the parameters of exchanges.xml. ConfigError for those that make no sense."""
 
+    @abstractmethod
     def match(self, doc: NutchDocument) -> bool:
         """Whether the document goes to this exchange's writers."""
-        return False
+
+    def match_columns(self, documents: Documents) -> pl.Series:
+        """`match` for each document (Boolean)."""
+        import polars as pl
+
+        return pl.Series("match", [self.match(doc) for doc in documents.rows()], dtype=pl.Boolean)
 
 
 class NutchPublisher(ExtensionBase):

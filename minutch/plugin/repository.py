@@ -78,14 +78,18 @@ class Extension:
     def instance(self) -> ExtensionBase:
         """The extension's object. Raises PluginError, or ConfigError for a mistake in the plugin's settings."""
         if self._instance is None:
-            cls = self.load()
-            try:
-                self._instance = cls(self.conf, self.parameters)
-            except MinutchError:
-                raise
-            except Exception as exc:
-                raise PluginError(f"{self._where}: can't be made: {type(exc).__name__}: {exc}") from exc
+            self._instance = self.make()
         return self._instance
+
+    def make(self) -> ExtensionBase:
+        """An object of its own, for what is configured more than once. Raises as `instance`."""
+        cls = self.load()
+        try:
+            return cls(self.conf, self.parameters)
+        except MinutchError:
+            raise
+        except Exception as exc:
+            raise PluginError(f"{self._where}: can't be made: {type(exc).__name__}: {exc}") from exc
 
     @property
     def is_instantiated(self) -> bool:

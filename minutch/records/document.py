@@ -47,7 +47,8 @@ _CODECS: Final[dict[type, _Codec]] = {
 _READERS: Final = {name: read for name, read, _ in _CODECS.values()}
 
 
-def _value_to_string(value: FieldValue) -> str:
+def value_text(value: FieldValue) -> str:
+    """A value as Java prints it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -86,7 +87,7 @@ class NutchField(Writable):
             codec[2](out, value)
 
     def __str__(self) -> str:
-        return "[" + ", ".join(map(_value_to_string, self.values)) + "]"
+        return "[" + ", ".join(map(value_text, self.values)) + "]"
 
 
 @dataclass(slots=True)

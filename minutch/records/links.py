@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
-from minutch.errors import FormatError
+from minutch.errors import FormatError, UrlError
 from minutch.formats.javaio import DataInput, DataOutput, encode_text
 from minutch.formats.writables import MapWritable, Writable
 
@@ -122,6 +122,11 @@ class Inlinks(Writable):
         """The links in the order in which they were added (or read)."""
         return iter(self._links)
 
+    def anchors(self) -> list[str]:
+        """The texts of the links that have one, each once for each host that uses it (Inlinks.getAnchors)."""
+        seen = dict.fromkeys((_host(link.from_url), link.anchor) for link in self._links if link.anchor)
+        return [anchor for _, anchor in seen]
+
     @classmethod
     def read(cls, data: DataInput, layout: str = LAYOUT_METADATA) -> Self:
         start = data.pos
@@ -147,6 +152,16 @@ class Inlinks(Writable):
     def to_string(self, layout: str) -> str:
         """Inlinks.toString of the Nutch that writes `layout`."""
         return "Inlinks:\n" + "".join(f" {link.to_string(layout)}\n" for link in self._links)
+
+
+def _host(url: str) -> str | None:
+    """The host of a URL; None if it is none."""
+    from minutch.urls.parts import parse
+
+    try:
+        return parse(url).host
+    except UrlError:
+        return None
 
 
 def layouts_of(record: bytes) -> frozenset[str]:

@@ -7,6 +7,7 @@ ParseImpl    boolean canonical, ParseText, ParseData
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -15,7 +16,7 @@ from minutch.errors import FormatError
 from minutch.formats.javaio import DataInput, DataOutput
 from minutch.formats.writables import Writable
 from minutch.records.links import Outlink
-from minutch.records.metadata import Metadata, read_version
+from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata, read_version
 from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
@@ -38,6 +39,19 @@ class ParseData(Writable):
         """The first value of `name` in the parse metadata, else in the content's (ParseData.getMeta)."""
         value = self.parse_meta.first(name)
         return self.content_meta.first(name) if value is None else value
+
+    @property
+    def charset(self) -> str:
+        """The charset that parsing found, by Python's name; UTF-8 if there is none or none known.
+
+        Source: org.apache.nutch.segment.SegmentReader.getCharset.
+        """
+        meta = self.parse_meta
+        name = meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) or meta.first("Content-Encoding") or "utf-8"
+        try:
+            return codecs.lookup(name).name
+        except (LookupError, ValueError):
+            return "utf-8"
 
     @classmethod
     def read(cls, data: DataInput) -> Self:

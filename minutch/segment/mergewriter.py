@@ -17,9 +17,9 @@ import polars as pl
 from minutch.errors import FormatError
 from minutch.formats.sequencefile import RECORD
 from minutch.records.batch import string_column
+from minutch.records.contentmeta import with_content_meta
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SEGMENT_NAME_KEY
-from minutch.records.parsedata_columns import with_content_meta
 from minutch.segment.mergestreams import as_batch, as_places
 from minutch.segment.merging import Piece
 from minutch.segment.store import LAYOUTS, PARSE_DATA

@@ -8,7 +8,6 @@ Source: org.apache.nutch.segment.SegmentReader.
 
 from __future__ import annotations
 
-import codecs
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from minutch.formats.writables import Writable, lookup
 from minutch.job import JobContext
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY
 from minutch.records.parsedata import ParseData
 from minutch.segment.store import (
     CONTENT,
@@ -200,12 +198,7 @@ def _charset(values: Iterable[Writable]) -> str:
     charset = "utf-8"
     for value in values:
         if isinstance(value, ParseData):
-            meta = value.parse_meta
-            name = meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) or meta.first("Content-Encoding") or "utf-8"
-            try:
-                charset = codecs.lookup(name).name
-            except (LookupError, ValueError):
-                charset = "utf-8"
+            charset = value.charset
     return charset
 
 

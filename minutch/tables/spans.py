@@ -31,7 +31,7 @@ from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, Seque
 from minutch.kernels import find, sums
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.libdeflate import libdeflate
-from minutch.records.batch import Batch, Lengths, Offsets
+from minutch.records.batch import Batch, Lengths, Offsets, string_column
 from minutch.tables.parallel import ordered
 from minutch.tables.zlibvalues import deflated, inflated
 
@@ -97,7 +97,7 @@ class SpannedFile:
             self._is_usual = reader.version == _VERSION and (
                 reader.compression == NONE or reader.codec == DEFAULT_CODEC
             )
-            self._start = reader.header_end
+            self.start = reader.header_end
         self.size = path.stat().st_size
         self._span_size = span_size
         self._sums: tuple[Bytes, int] | None = None
@@ -119,7 +119,7 @@ class SpannedFile:
 
         A rest of up to a tenth of a span goes with the last one. A file without markers (version 1) is one span.
         """
-        cuts = [self._start]
+        cuts = [self.start]
         if self.sync and self.size > self._span_size:
             marker = SYNC_ESCAPE + self.sync
             with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -139,6 +139,37 @@ class SpannedFile:
         found = self._find(span) if self._is_usual and span.end > span.start else None
         return self._read(span) if found is None else found
 
+    def keys(self, span: Span) -> pl.Series:
+        """The keys of a span (Binary); values that are compressed one by one stay so. Raises FormatError."""
+        batch = None
+        if self._is_usual and self.compression != BLOCK:
+            batch = _find_plain(self._map(0, self.size), span, self.sync)
+        batch = self.batch(span) if batch is None else batch
+        return string_column("key", batch.keys, batch.key_at, batch.key_len)
+
+    def batch_between(self, span: Span) -> Batch:
+        """The records between two positions of records (of blocks where the file has those). Raises FormatError."""
+        found = self._find(span) if self._is_usual and span.end > span.start else None
+        if found is not None:
+            return found
+        if self.compression == BLOCK:
+            return self._read(span)
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        with SequenceFileReader(self.path) as reader:
+            reader.seek(span.start)
+            records = iter(reader)
+            while reader.position < span.end and (record := next(records, None)) is not None:
+                keys.append(self._key(record[0]))
+                values.append(record[1])
+        return Batch.of(keys, values)
+
+    def _key(self, key: bytes) -> bytes:
+        try:
+            return DataInput(key).read_text_bytes()
+        except FormatError as exc:
+            raise exc.at(f"{self.path}, key {key!r}") from exc
+
     def _find(self, span: Span) -> Batch | None:
         """The records by kernels; None if something looks wrong."""
         checksums, chunk = self._read_sums()
@@ -156,16 +187,13 @@ class SpannedFile:
 
     def _read(self, span: Span) -> Batch:
         """The records one by one."""
-        start = 0 if span.start == self._start else span.start
+        start = 0 if span.start == self.start else span.start
         end = None if span.end == self.size else span.end
         keys: list[bytes] = []
         values: list[bytes] = []
         with SequenceFileReader(self.path, start=start, end=end) as reader:
             for key, value in reader:
-                try:
-                    keys.append(DataInput(key).read_text_bytes())
-                except FormatError as exc:
-                    raise exc.at(f"{self.path}, key {key!r}") from exc
+                keys.append(self._key(key))
                 values.append(value)
         batch = Batch.of(keys, values)
         return deflated(batch) if self._stored else batch

@@ -9,17 +9,16 @@ Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat.checkOutputSpecs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from minutch.errors import StoreError
+from minutch.formats import javafloats
 from minutch.formats.checksum import ChecksumWriter
-from minutch.formats.javahash import float_to_string
 from minutch.tables.database import part_name
 from minutch.tables.install import make_directory, sync_path, sync_tree
 from minutch.tables.workfolders import work_folder
@@ -52,14 +51,10 @@ def text_part(folder: Path, index: int) -> ChecksumWriter:
     return ChecksumWriter(folder / part_name(index))
 
 
-def mapped(column: pl.Series, text: Callable[[Any], str]) -> pl.Series:
-    """`text` of each value, called once per distinct value; null stays null."""
-    distinct = column.unique().drop_nulls()
-    table = pl.DataFrame({"value": distinct, "text": pl.Series([text(value) for value in distinct], dtype=pl.String)})
-    return column.to_frame("value").join(table, on="value", how="left", maintain_order="left")["text"]
-
-
-def float_texts(column: pl.Series) -> pl.Series:
-    """32-bit floats as Java prints them."""
-    bits = pl.Series(column.to_numpy().view(np.int32))  # which also join where a float is NaN
-    return mapped(bits, lambda value: float_to_string(float(np.int32(value).view(np.float32))))
+def float_texts(values: pl.Series) -> pl.Series:
+    """Floats (Float32) as Java's Float.toString has them."""
+    bits = pl.Series("bits", values.fill_null(0).to_numpy().view(np.int32))  # which also join where a float is NaN
+    distinct = bits.unique()
+    table = pl.DataFrame([distinct, pl.Series("text", javafloats.float_texts(distinct.to_numpy().view(np.float32)))])
+    texts = bits.to_frame().join(table, on="bits", how="left", maintain_order="left")["text"]
+    return pl.select(pl.when(values.is_not_null()).then(texts)).to_series().alias(values.name)

@@ -9,7 +9,7 @@ Source: java.net.URL.getHost, org.apache.nutch.util.URLUtil.getDomainName.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -41,8 +41,8 @@ def domains_of(hosts: pl.Series) -> pl.Series:
     return map_distinct(hosts, domain_of, pl.String()).alias("domain")
 
 
-def map_distinct(values: pl.Series, function: Callable[[str], object], dtype: pl.DataType) -> pl.Series:
-    """`function` of each string, called once for each distinct one; null stays null."""
+def map_distinct(values: pl.Series, function: Callable[[Any], object], dtype: pl.DataType) -> pl.Series:
+    """`function` of each value, called once for each distinct one; null stays null."""
     distinct = values.drop_nulls().unique()
     results = pl.Series([function(value) for value in distinct], dtype=dtype)
     return values.replace_strict(distinct, results, default=None, return_dtype=dtype)

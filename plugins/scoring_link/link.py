@@ -20,6 +20,8 @@ from minutch.records.metadata import SCORE_KEY
 if TYPE_CHECKING:
     import polars as pl
 
+    from minutch.plugin.documents import Documents, Pages
+
 
 class LinkScoring(ScoringFilter):
     """The scoring filter; see the module."""
@@ -53,6 +55,12 @@ class LinkScoring(ScoringFilter):
         init_score: float,
     ) -> float:
         return init_score if db_datum is None else float32(self.normalized_score * db_datum.score)
+
+    def indexer_score_columns(self, documents: Documents, pages: Pages, init: pl.Series) -> pl.Series:
+        import polars as pl
+
+        boost = (pages.db["score"].cast(pl.Float64) * self.normalized_score).cast(pl.Float32)
+        return boost.zip_with(boost.is_not_null(), init).alias(init.name)
 
     def initial_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         import polars as pl

@@ -28,6 +28,8 @@ from minutch.urls.parts import parse as parse_url
 if TYPE_CHECKING:
     import polars as pl
 
+    from minutch.plugin.documents import Documents, Pages
+
 log = logging.getLogger(__name__)
 
 
@@ -106,6 +108,13 @@ class OpicScoring(ScoringFilter):
     def outlink_score(self, parse_data: ParseData, kept: int, all_count: int, score: float) -> float | None:
         internal, external = self._shares(parse_data, kept, all_count)
         return internal if internal == external else None
+
+    def indexer_score_columns(self, documents: Documents, pages: Pages, init: pl.Series) -> pl.Series:
+        import polars as pl
+
+        powers = [None if score is None else _power(score, self.power) for score in pages.db["score"]]
+        boost = pl.Series(init.name, powers, dtype=pl.Float64).cast(pl.Float32) * init
+        return boost.zip_with(boost.is_not_null(), init)
 
     # -- columns ---------------------------------------------------------------------------------------------------
 

@@ -52,6 +52,7 @@ OWN = {
     "minutch.service.hosts",
     "minutch.service.jobs",
     "minutch.service.token",
+    "minutch.index.max.refused",
     "parser.character.encoding.detect",
     "parser.html.max.attributes",
     "parser.html.max.depth",

@@ -47,6 +47,8 @@ SETTINGS: Final = {
     "parser.html.workers": "1",
 }
 GRAPH: Final = "webgraphdb"
+CSV_SUMS: Final = ".nutch.csv.crc"
+"""The file that they are of may be without them for an instant, never with those of another."""
 Records = list[tuple[bytes, bytes]]
 View = dict[str, Records | bytes]
 """Path -> what lies there: records, or the bytes of a text."""
@@ -160,6 +162,15 @@ JOBS: Final = {
         Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
         Job("freegen", "empty", ("freegen", "{base}/seeds", "{work}/segments")),
         Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump")),
+        Job(
+            "index",
+            "linked",
+            (
+                *("index", "-D", "indexer.indexwriters.file={base}/index-writers.xml", "{work}/crawldb"),
+                *("-linkdb", "{work}/linkdb", "-dir", "{work}/segments"),
+            ),
+            {"plugin.includes": f"{SETTINGS['plugin.includes']}|index-(basic|anchor)|indexer-csv"},
+        ),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "3"), ends_in=_statuses),
     )
 }
@@ -225,6 +236,10 @@ def _write_web(base: Path, count: int) -> None:
         links = "".join(f'<a href="{(number * 3 + step) % (count + 2)}.html">to {step}</a>' for step in (1, 2, 5))
         text = "the same" if number % 4 == 3 else f"page {number}"
         (pages / f"{number}.html").write_text(f"<html><title>{text}</title><body>{text} {links}</body></html>")
+    (base / "index-writers.xml").write_text(
+        '<writers><writer id="csv" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
+        f'<param name="outpath" value="{base}/work/dump"/></parameters></writer></writers>'
+    )
     urls = [f"file:{pages}/{number}.html" for number in range(count // 3)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
     listed = "".join(
@@ -248,7 +263,7 @@ def view(work: Path) -> View:
                 for part in database.parts():
                     found[str((path / "current" / part.name).relative_to(work))] = _records(data_file(part))
             elif path.name == "dump":
-                files = (file for file in path.iterdir() if not file.name.startswith("."))
+                files = (file for file in path.rglob("*") if file.is_file() and file.name != CSV_SUMS)
                 found |= {str(file.relative_to(work)): file.read_bytes() for file in files}
             elif path.name == GRAPH:
                 found |= _graph(path, work)

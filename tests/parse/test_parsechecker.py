@@ -16,7 +16,8 @@ from minutch.arguments import parse
 from minutch.clock import FakeClock
 from minutch.errors import UsageError
 from minutch.job import JobContext
-from minutch.parse.parsechecker import FLAGS, USAGE, CheckError, PageChecker, run
+from minutch.parse.pagecheck import CheckError
+from minutch.parse.parsechecker import FLAGS, USAGE, ParserChecker, run
 from minutch.plugin.lineserver import LineServer
 from tests.support.pages import configuration
 
@@ -212,7 +213,7 @@ def test_pages_over_connections(page: str) -> None:
     conf = configuration("protocol-file|parse-html").freeze()
     context = JobContext(conf, FakeClock(0), io.StringIO(), io.StringIO(), io.StringIO())
     given = parse(["-listen", "0", "-keepClientCnxOpen"], FLAGS, usage=USAGE)
-    with PageChecker(conf, given, context) as checker, LineServer(0, checker.answer, keep_open=True) as server:
+    with ParserChecker(conf, given, context) as checker, LineServer(0, checker.answer, keep_open=True) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=10) as client:

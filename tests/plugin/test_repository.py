@@ -266,7 +266,11 @@ def test_misspelt_ids_are_told_apart_from_plugins_that_minutch_lacks(
     conf = configuration(
         tmp_path, "urlfilter-regx|indexer-(dumy|kafka)|java|protocol-foo", plugin__excludes="parse-htmll"
     )
-    mistakes = [("urlfilter-regx", ["urlfilter-regex"]), ("indexer-dumy", []), ("parse-htmll", ["parse-html"])]
+    mistakes = [
+        ("urlfilter-regx", ["urlfilter-regex"]),
+        ("indexer-dumy", ["indexer-dummy"]),
+        ("parse-htmll", ["parse-html"]),
+    ]
     with caplog.at_level(logging.INFO):
         found = unmatched_includes(conf)
     assert [(word, close[:1]) for word, close in found] == mistakes

@@ -1,0 +1,84 @@
+"""Which index writers a document goes to: conf/exchanges.xml.
+
+A document goes to the writers of all exchanges that it matches, else to those of the exchange with class="default".
+Where no exchange is active it goes to all writers; where nothing matches and there is no default, to none, which is
+counted.
+
+Source: org.apache.nutch.exchange.Exchanges, ExchangeConfig.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.conf.elements import parameters_of, read_elements
+from minutch.plugin.documents import Documents
+from minutch.plugin.parameters import Parameters
+from minutch.plugin.points import Exchange
+from minutch.plugin.repository import PluginRepository
+
+log = logging.getLogger(__name__)
+
+FILE_PROPERTY: Final = "exchanges.exchanges.file"
+FILE: Final = "exchanges.xml"
+DEFAULT: Final = "default"
+
+
+class Route(NamedTuple):
+    """An exchange, and the ids of the writers that its documents go to."""
+
+    exchange: Exchange
+    writers: frozenset[str]
+
+
+class Exchanges:
+    """The exchanges that are configured and active."""
+
+    def __init__(self, conf: Configuration) -> None:
+        """Raises ConfigError for a file that can't be used; without the file there are none."""
+        self.routes: list[Route] = []
+        self.default: frozenset[str] | None = None
+        name = conf.get(FILE_PROPERTY) or FILE
+        if conf.resource(name) is None:
+            return
+        extensions = {e.implementation.class_name: e for e in PluginRepository.of(conf).extensions(Exchange.point_id)}
+        for element in read_elements(conf, name).iter("exchange"):
+            writers = frozenset(writer.get("id", "") for writer in element.iter("writer"))
+            wanted = element.get("class", "")
+            if wanted == DEFAULT:
+                self.default = writers
+            elif wanted in extensions:
+                extension = extensions[wanted].make()
+                assert isinstance(extension, Exchange)
+                extension.open(Parameters(parameters_of(element), f"{name}, exchange {element.get('id')}"))
+                self.routes.append(Route(extension, writers))
+
+    @property
+    def are_active(self) -> bool:
+        """Whether documents are told apart at all."""
+        return bool(self.routes) or self.default is not None
+
+    def names(self) -> frozenset[str]:
+        """The ids of all writers that documents may go to."""
+        return frozenset().union(*(route.writers for route in self.routes), self.default or ())
+
+    def masks(self, documents: Documents, writers: list[str]) -> dict[str, pl.Series]:
+        """Writer → which of the documents go to it."""
+        everything = pl.Series([True]).new_from_index(0, len(documents))
+        if not self.are_active:
+            return dict.fromkeys(writers, everything)
+        masks = dict.fromkeys(writers, ~everything)
+        named = ~everything
+        for route in self.routes:
+            matched = route.exchange.match_columns(documents)
+            for writer in route.writers & masks.keys():
+                masks[writer] = masks[writer] | matched
+            if route.writers:
+                named = named | matched
+        for writer in (self.default or frozenset()) & masks.keys():
+            masks[writer] = masks[writer] | ~named
+        return masks

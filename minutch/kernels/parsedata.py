@@ -1,0 +1,156 @@
+"""Kernels that take ParseData apart, and that look up values in a Metadata and in a MapWritable.
+
+    ParseData      byte 5 | ParseStatus | text title | int count | count × Outlink | Metadata of content, of parse
+    ParseStatus    byte 2 | byte major | short minor | int count | count × string
+    Metadata       int count | count × (text name | int values | values × text)
+    MapWritable    byte n | n × class | int count | count × (byte id | key | byte id | value)
+
+A record that makes no sense ends a kernel, which returns False: the codec for single records then names the error.
+"""
+
+from __future__ import annotations
+
+from minutch.kernels.links import (
+    PARSE_DATA_VERSION,
+    PARSE_STATUS_VERSION,
+    skip_map,
+    skip_text,
+)
+from minutch.kernels.memory import int_at, vint_at
+from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, kernel
+
+OTHER = -2
+"""The length that stands for a value of another class than Text."""
+
+
+@inner
+def after_status(buf: U8, at: Int, end: Int) -> Int:
+    """The offset after version and ParseStatus of the ParseData at `at`; -1 if they make no sense."""
+    if at + 9 > end or buf[at] != PARSE_DATA_VERSION or buf[at + 1] != PARSE_STATUS_VERSION:
+        return -1
+    arguments = int_at(buf, at + 5)
+    at += 9
+    for _ in range(arguments):
+        if at + 4 > end:
+            return -1
+        size = int_at(buf, at)
+        if size < -1 or at + 4 + size > end:
+            return -1
+        at += 4 + (size if size > 0 else 0)
+    return at
+
+
+@inner
+def after_links(buf: U8, at: Int, end: Int) -> Int:
+    """The offset after the outlinks whose number stands at `at`; -1 if they make no sense."""
+    if at + 4 > end:
+        return -1
+    count = int_at(buf, at)
+    at += 4
+    if count < 0:
+        return -1
+    for _ in range(count):
+        at = skip_text(buf, at, end)
+        if at < 0:
+            return -1
+        at = skip_text(buf, at, end)
+        if at < 0 or at >= end:
+            return -1
+        at = skip_map(buf, at + 1, end) if buf[at] else at + 1
+        if at < 0:
+            return -1
+    return at
+
+
+@inner
+def after_metadata(buf: U8, at: Int, end: Int) -> Int:
+    """The offset after the Metadata at `at`; -1 if it makes no sense."""
+    if at + 4 > end:
+        return -1
+    names = int_at(buf, at)
+    at += 4
+    if names < 0:
+        return -1
+    for _ in range(names):
+        at = skip_text(buf, at, end)
+        if at < 0 or at + 4 > end:
+            return -1
+        values = int_at(buf, at)
+        at += 4
+        if values < 0:
+            return -1
+        for _ in range(values):
+            at = skip_text(buf, at, end)
+            if at < 0:
+                return -1
+    return at
+
+
+@kernel
+def split(
+    buf: U8,
+    at: I64,
+    length: I32,
+    major: U8,
+    title_at: I64,
+    title_len: I32,
+    links_at: I64,
+    content_at: I64,
+    parse_at: I64,
+) -> Bool:
+    """Where the parts of each ParseData lie; the Metadata of the parse goes to the record's end."""
+    for i in range(len(at)):
+        end = at[i] + length[i]
+        p = after_status(buf, at[i], end)
+        if p < 0:
+            return False
+        major[i] = buf[at[i] + 2]
+        size, start = vint_at(buf, p, end)
+        if size < 0 or start + size > end:
+            return False
+        title_at[i] = start
+        title_len[i] = size
+        links_at[i] = start + size
+        p = after_links(buf, start + size, end)
+        if p < 0:
+            return False
+        content_at[i] = p
+        p = after_metadata(buf, p, end)
+        if p < 0:
+            return False
+        parse_at[i] = p
+        if after_metadata(buf, p, end) != end:
+            return False
+    return True
+
+
+@kernel
+def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len: I32) -> None:
+    """Where the first value of `name` lies in each Metadata; its length is -1 where there is none.
+
+    The records have been passed over by `split`.
+    """
+    for i in range(len(at)):
+        value_at[i] = at[i]
+        value_len[i] = -1
+        names = int_at(buf, at[i])
+        p = at[i] + 4
+        for _ in range(names):
+            size, start = vint_at(buf, p, end)
+            same = size == len(name)
+            if same:
+                for k in range(size):
+                    if buf[start + k] != name[k]:
+                        same = False
+                        break
+            p = start + size
+            values = int_at(buf, p)
+            p += 4
+            for number in range(values):
+                size, start = vint_at(buf, p, end)
+                if same and number == 0:
+                    value_at[i] = start
+                    value_len[i] = size
+                p = start + size
+            if same and values > 0:
+                break

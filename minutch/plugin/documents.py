@@ -1,0 +1,420 @@
+"""Documents for the index and the pages that they are made of, as columns: what indexing filters and writers work on.
+
+    Pages        what a chunk of the index job knows of its pages, a row each
+    Documents    the documents made of them, a row each: a column per field
+
+A plugin that has only row methods sees neither: the base classes in `points` make records of the rows (`Pages.rows`,
+`Documents.rows`), once for all plugins of a chain. A column of a field is null where a document lacks the field, and is
+
+    String, Boolean, Int32, Int64, Float32, Datetime("ms")     where no document has more than one value
+    List of one of them                                        where some have several
+    Object: Python lists of values                             where values of one field differ in type
+
+for str, bool, int, Long, float and Date of `records.document`. Dates are in UTC.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from minutch.errors import MinutchError
+from minutch.formats.javahash import date_to_string
+from minutch.formats.javaio import decode_text
+from minutch.formats.writables import MapWritable
+from minutch.plugin.results import Parse
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.document import Date, FieldValue, Long, NutchDocument, NutchField, value_text
+from minutch.records.links import Inlink, Inlinks
+from minutch.records.metadata_columns import text_values
+from minutch.records.parsedata_columns import ParseTable
+from minutch.tables.frame import decode_keys
+from minutch.tables.rows import to_datum
+from minutch.tables.textparts import float_texts
+from minutch.urls.hosts import map_distinct
+
+log = logging.getLogger(__name__)
+
+_DATE: Final = pl.Datetime("ms")
+_TYPES: Final[dict[type, pl.DataType]] = {
+    str: pl.String(),
+    bool: pl.Boolean(),
+    int: pl.Int32(),
+    Long: pl.Int64(),
+    float: pl.Float32(),
+    Date: _DATE,
+}
+_MAKERS: Final[dict[pl.DataType, Callable[[Any], FieldValue]]] = {pl.Int64(): Long, _DATE: Date}
+
+
+# -- pages -------------------------------------------------------------------------------------------------------
+
+
+class Page(NamedTuple):
+    """One page: what an indexing filter is given of it, and its entry in the CrawlDb (None: not there)."""
+
+    url: str
+    parse: Parse
+    datum: CrawlDatum
+    db_datum: CrawlDatum | None
+    inlinks: Inlinks | None
+
+
+@dataclass
+class Links:
+    """The links to pages: rows of INLINKS_SCHEMA, `count[i]` of page i from `start[i]` on, -1: no record."""
+
+    rows: pl.DataFrame
+    start: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]
+
+
+@dataclass
+class Pages:
+    """Pages as columns, row for row.
+
+    `keys` are URLs as bytes; `fetch` what became of the fetch, with the signature of the CrawlDb, and `db` the entries
+    of the CrawlDb (null everywhere where there is none), both of CRAWLDB_SCHEMA; `texts` (Binary) and `parse` come
+    from the parse; `links` from the LinkDb.
+    """
+
+    keys: pl.Series
+    fetch: pl.DataFrame
+    db: pl.DataFrame
+    parse: ParseTable
+    texts: pl.Series
+    links: Links
+    _rows: list[Page] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def urls(self) -> pl.Series:
+        """The URLs as strings."""
+        return decode_keys(self.keys)
+
+    @cached_property
+    def text(self) -> pl.Series:
+        """The plain texts as strings."""
+        return decode_keys(self.texts)
+
+    @cached_property
+    def titles(self) -> pl.Series:
+        """The titles as strings."""
+        return decode_keys(self.parse.titles())
+
+    def meta(self, name: str) -> pl.Series:
+        """The first value of `name` in the parse's metadata, else in the content's (ParseData.getMeta); or null."""
+        own = self.parse.first_values(name, "parse")
+        if own.null_count():
+            own = own.zip_with(own.is_not_null(), self.parse.first_values(name, "content"))
+        return decode_keys(own)
+
+    def content_meta(self, name: str) -> pl.Series:
+        """The first value of `name` in the content's metadata, or null."""
+        return decode_keys(self.parse.first_values(name, "content"))
+
+    def parse_meta(self, name: str) -> pl.Series:
+        """The first value of `name` in the parse's metadata, or null."""
+        return decode_keys(self.parse.first_values(name, "parse"))
+
+    def fetch_meta(self, name: str) -> pl.Series:
+        """What `name` stands for in the metadata of `fetch`, as text, or null."""
+        return decode_keys(text_values(self.fetch["metadata"], self.keys, name))
+
+    def db_meta(self, name: str) -> pl.Series:
+        """What `name` stands for in the metadata of `db`, as text, or null."""
+        return decode_keys(text_values(self.db["metadata"], self.keys, name))
+
+    def inlinks(self) -> pl.DataFrame:
+        """The links to the pages: `row` (of the page), `from_url`, `anchor` as strings, in the order of the LinkDb."""
+        count = np.maximum(self.links.count, 0)
+        row = np.repeat(np.arange(len(self)), count)
+        first = np.repeat(self.links.start - np.concatenate(([0], np.cumsum(count)[:-1])), count)
+        taken = self.links.rows[pl.Series(first + np.arange(len(row)))] if len(row) else self.links.rows[:0]
+        strings = [decode_keys(taken[name]) for name in ("from_url", "anchor")]
+        return pl.DataFrame([pl.Series("row", row, dtype=pl.Int64), *strings]).filter(pl.col("from_url").is_not_null())
+
+    def rows(self) -> list[Page]:
+        """The pages as records, made once: what a filter changes in one, the next filter sees."""
+        if self._rows is None:
+            self._rows = list(self._read_rows())
+        return self._rows
+
+    def filter(self, mask: pl.Series) -> Pages:
+        """The pages where `mask` is true."""
+        if mask.all():
+            return self
+        chosen = mask.to_numpy()
+        kept = Pages(
+            self.keys.filter(mask),
+            self.fetch.filter(mask),
+            self.db.filter(mask),
+            self.parse.filter(mask),
+            self.texts.filter(mask),
+            Links(self.links.rows, self.links.start[chosen], self.links.count[chosen]),
+        )
+        if self._rows is not None:
+            kept._rows = [page for page, stays in zip(self._rows, chosen, strict=True) if stays]
+        return kept
+
+    def _read_rows(self) -> Iterator[Page]:
+        fetch, db = (frame.drop("key").iter_rows() for frame in (self.fetch, self.db))
+        links = self.links.rows.select("from_url", "anchor", "metadata").rows()
+        for number, (url, text, fetched, known) in enumerate(zip(self.urls, self.text, fetch, db, strict=True)):
+            entry = None if known[0] is None else to_datum(known)
+            start, count = int(self.links.start[number]), int(self.links.count[number])
+            inlinks = None if count < 0 else _inlinks(links[start : start + count])
+            yield Page(url, Parse(text, self.parse.record(number)), to_datum(fetched), entry, inlinks)
+
+
+def _inlinks(rows: list[tuple[bytes | None, bytes, bytes | None]]) -> Inlinks:
+    return Inlinks(
+        Inlink(decode_text(url), decode_text(anchor), None if data is None else MapWritable.from_bytes(data))
+        for url, anchor, data in rows
+        if url is not None
+    )
+
+
+# -- documents ---------------------------------------------------------------------------------------------------
+
+
+class Documents:
+    """Documents as columns, row for row; a field is added at the end."""
+
+    def __init__(self, keys: pl.Series) -> None:
+        """Documents without fields; `keys` are their URLs (String), by which writers delete them, too."""
+        self.keys = keys
+        self.fields: dict[str, pl.Series] = {}
+        self.weights = pl.Series("weight", [1.0], dtype=pl.Float32).new_from_index(0, len(keys))
+        self._rows: list[NutchDocument] | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def column(self, name: str) -> pl.Series | None:
+        """The values of a field; None where no document has it."""
+        self._settle()
+        return self.fields.get(name)
+
+    def names(self) -> list[str]:
+        """The names of all fields that any document has."""
+        self._settle()
+        return list(self.fields)
+
+    def add(self, name: str, values: pl.Series) -> None:
+        """Add a value, or those of a list, to a field of each document; none where `values` is null."""
+        self._settle()
+        if values.null_count() == len(values):
+            return
+        before = self.fields.get(name)
+        self.fields[name] = (values if before is None else _joined(before, values)).alias(name)
+
+    def set(self, name: str, values: pl.Series) -> None:
+        """Give a field new values."""
+        self.remove(name)
+        self.add(name, values)
+
+    def boost(self, weights: pl.Series) -> None:
+        """Give each document its weight (Float32), in the field `boost`, too."""
+        self._settle()
+        self.weights = weights.alias("weight")
+        self.add("boost", float_texts(weights))
+
+    def remove(self, name: str) -> pl.Series | None:
+        """Take a field away; returns what it held."""
+        self._settle()
+        return self.fields.pop(name, None)
+
+    def copy(self) -> Documents:
+        """Documents with the same fields, which may be changed alone."""
+        self._settle()
+        twin = Documents(self.keys)
+        twin.fields, twin.weights = dict(self.fields), self.weights
+        return twin
+
+    def filter(self, mask: pl.Series) -> Documents:
+        """The documents where `mask` is true."""
+        if mask.all():
+            return self
+        kept = Documents(self.keys.filter(mask))
+        kept.weights = self.weights.filter(mask)
+        if self._rows is not None:
+            kept._rows = [row for row, stays in zip(self._rows, mask, strict=True) if stays]
+            return kept
+        for name, values in self.fields.items():
+            kept.add(name, values.filter(mask))
+        return kept
+
+    def rows(self) -> list[NutchDocument]:
+        """The documents as records. They hold from now on: what is changed in them shows in the columns."""
+        if self._rows is None:
+            self._rows = [NutchDocument(weight=weight) for weight in self.weights]
+            for name, values in self.fields.items():
+                for document, found in zip(self._rows, _lists(values), strict=True):
+                    if found is not None:
+                        document.fields[name] = NutchField(found)
+        return self._rows
+
+    def replace(self, rows: Sequence[NutchDocument]) -> None:
+        """Let these be the documents."""
+        self._rows = list(rows)
+
+    def _settle(self) -> None:
+        """Make columns of documents that were last worked on as records."""
+        if self._rows is None:
+            return
+        rows, self._rows = self._rows, None
+        self.weights = pl.Series("weight", [row.weight for row in rows], dtype=pl.Float32)
+        names = dict.fromkeys(name for row in rows for name in row.fields)
+        self.fields = {}
+        for name in names:
+            found = [row.fields[name].values if name in row.fields else None for row in rows]
+            self.fields[name] = _column(name, found)
+
+
+def _lists(values: pl.Series) -> Iterator[list[Any] | None]:
+    """The values of each document in a column, as `records.document` has them."""
+    if values.dtype == pl.Object:
+        yield from (None if found is None else list(found) for found in values)
+        return
+    inner = values.dtype.inner if isinstance(values.dtype, pl.List) else values.dtype
+    make = next((make for dtype, make in _MAKERS.items() if dtype == inner), None)
+    if inner == _DATE:
+        values = values.cast(pl.List(pl.Int64) if isinstance(values.dtype, pl.List) else pl.Int64)
+    for found in values.to_list():
+        if found is None:
+            yield None
+            continue
+        items = found if isinstance(found, list) else [found]
+        yield [make(item) for item in items] if make else items
+
+
+def _column(name: str, found: Sequence[list[FieldValue] | None]) -> pl.Series:
+    """A column of the values of each document."""
+    kinds = {type(value) for values in found if values for value in values}
+    dtype = _TYPES.get(next(iter(kinds))) if len(kinds) == 1 else None
+    if dtype is None:
+        return pl.Series(name, found, dtype=pl.Object)
+    stored = pl.Int64() if dtype == _DATE else dtype
+    if all(values is None or len(values) == 1 for values in found):
+        single = [None if values is None else values[0] for values in found]
+        return pl.Series(name, single, dtype=stored).cast(dtype)
+    return pl.Series(name, found, dtype=pl.List(stored)).cast(pl.List(dtype))
+
+
+def _joined(before: pl.Series, more: pl.Series) -> pl.Series:
+    """The values of both columns, document by document."""
+    kinds = {column.dtype.inner if isinstance(column.dtype, pl.List) else column.dtype for column in (before, more)}
+    if len(kinds) > 1 or pl.Object in kinds:
+        pairs = zip(_lists(before), _lists(more), strict=True)
+        return _column(before.name, [_both(old, new) for old, new in pairs])
+    if not (before.is_not_null() & more.is_not_null()).any() and before.dtype == more.dtype:
+        return before.zip_with(before.is_not_null(), more)
+    old, new = as_lists(before), as_lists(more)
+    both = pl.select(pl.concat_list(pl.lit(old), pl.lit(new))).to_series()  # null where one of them is
+    return both.zip_with(both.is_not_null(), old.zip_with(old.is_not_null(), new))
+
+
+def _both(old: list[FieldValue] | None, new: list[FieldValue] | None) -> list[FieldValue] | None:
+    return old if new is None else [*(old or []), *new]
+
+
+def as_lists(values: pl.Series) -> pl.Series:
+    """A column of lists, whatever it was; null stays null."""
+    if isinstance(values.dtype, pl.List):
+        return values
+    lists = values.reshape((len(values), 1)).arr.to_list() if len(values) else values.cast(pl.List(values.dtype))
+    return lists.to_frame("v").select(pl.when(values.is_not_null()).then(pl.col("v"))).to_series()
+
+
+def texts_of(values: pl.Series) -> pl.Series:
+    """A column's values as Java prints them: String where there is one value each, else List(String)."""
+    if values.dtype == pl.Object:
+        found = [None if items is None else [value_text(item) for item in items] for items in _lists(values)]
+        return pl.Series(values.name, found, dtype=pl.List(pl.String))
+    if not isinstance(values.dtype, pl.List):
+        return _texts(values)
+    lengths = values.list.len()
+    flat = _texts(values.filter(lengths > 0).explode())
+    owner = np.repeat(np.arange(len(values)), lengths.fill_null(0).to_numpy())
+    grouped = pl.DataFrame({"row": owner, "text": flat}).group_by("row", maintain_order=True).agg("text")
+    every = pl.DataFrame({"row": np.arange(len(values)), "there": values.is_not_null()})
+    joined = every.join(grouped, on="row", how="left", maintain_order="left")
+    empty = pl.lit([], dtype=pl.List(pl.String))
+    return joined.select(pl.when("there").then(pl.col("text").fill_null(empty))).to_series().alias(values.name)
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    if values.dtype == pl.String:
+        return values
+    if values.dtype == _DATE:
+        return map_distinct(values.cast(pl.Int64), date_to_string, pl.String())
+    if values.dtype == pl.Float32:
+        return float_texts(values)
+    return values.cast(pl.String)
+
+
+def cut_texts(values: pl.Series, length: int) -> pl.Series:
+    """Strings of at most `length` UTF-16 units; half a character that is left over becomes a question mark."""
+    too_long = (values.str.len_bytes() > length).fill_null(False)
+    if not too_long.any():
+        return values
+    rows = too_long.arg_true()
+    long = values.gather(rows)
+    cut = long.str.head(max(length, 0))
+    beyond = long.str.contains("[\U00010000-\U0010ffff]").arg_true()  # characters of two units
+    if len(beyond):
+        units = (text.encode("utf-16-le")[: 2 * max(length, 0)] for text in long.gather(beyond))
+        texts = [piece.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace").decode() for piece in units]
+        cut = cut.scatter(beyond, pl.Series(texts, dtype=pl.String))
+    return values.clone().scatter(rows, cut)
+
+
+# -- the loops of the base classes -------------------------------------------------------------------------------
+
+
+def map_documents(
+    documents: Documents, pages: Pages, change: Callable[[NutchDocument, Page], NutchDocument | None]
+) -> pl.Series:
+    """Let `change` work on each document; the mask of those that stay: False for None, null for an error (logged)."""
+    stays: list[bool | None] = []
+    rows = documents.rows()
+    for number, (document, page) in enumerate(zip(rows, pages.rows(), strict=True)):
+        try:
+            changed = change(document, page)
+        except Exception as error:
+            stays.append(None)
+            log.warning("Error indexing %s: %s", page.url, described(error))
+            continue
+        if changed is not None:
+            rows[number] = changed
+        stays.append(changed is not None)
+    return pl.Series(stays, dtype=pl.Boolean)
+
+
+def map_scores(documents: Documents, pages: Pages, init: pl.Series, score: Callable[..., float]) -> pl.Series:
+    """`indexer_score` of each document (Float32); null where it failed (logged), or had failed before."""
+    results: list[float | None] = []
+    for document, page, before in zip(documents.rows(), pages.rows(), init, strict=True):
+        url, parse, datum, db_datum, inlinks = page
+        try:
+            known = before is not None
+            results.append(score(url, document, db_datum, datum, parse, inlinks, before) if known else None)
+        except Exception as error:
+            log.warning("Error calculating score %s: %s", url, described(error))
+            results.append(None)
+    return pl.Series(init.name, results, dtype=pl.Float64).cast(pl.Float32)
+
+
+def described(error: Exception) -> str:
+    """An error for the log: what we raise speaks for itself, anything else is named."""
+    return str(error) if isinstance(error, MinutchError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,48 @@
+"""The parameters of index-writers.xml and exchanges.xml: named strings with typed getters.
+
+Source: org.apache.nutch.indexer.IndexWriterParams. An empty value counts as none, but for `get`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minutch.errors import ConfigError
+
+
+class Parameters(dict[str, str]):
+    """The parameters of one writer or exchange; `owner` is what errors name."""
+
+    def __init__(self, values: dict[str, str] | None = None, owner: str = "") -> None:
+        super().__init__(values or {})
+        self.owner = owner
+
+    def get_boolean(self, name: str, default: bool) -> bool:
+        """True for "true" in any case, False for anything else."""
+        value = self.get(name, "")
+        return value.strip().lower() == "true" if value else default
+
+    def get_int(self, name: str, default: int) -> int:
+        """A whole number. ConfigError for anything else."""
+        value = self.get(name, "").strip()
+        try:
+            return int(value) if value else default
+        except ValueError:
+            raise self.wrong(name, "a whole number") from None
+
+    def get_float(self, name: str, default: float) -> float:
+        """A number. ConfigError for anything else."""
+        value = self.get(name, "").strip()
+        try:
+            return float(value) if value else default
+        except ValueError:
+            raise self.wrong(name, "a number") from None
+
+    def get_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
+        """What stands between commas, as it is; empty pieces don't count."""
+        value = self.get(name, "")
+        return [piece for piece in value.split(",") if piece] if value else list(default)
+
+    def wrong(self, name: str, expected: str) -> ConfigError:
+        """The error for a value that makes no sense."""
+        return ConfigError(f"{self.owner}: parameter {name}: expected {expected}, found {self.get(name)!r}")

@@ -1,0 +1,91 @@
+"""What travels between extensions and jobs: results of fetching and parsing, the actions of index writers.
+
+Plugins import these from `points`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from minutch.records.metadata import Metadata
+
+if TYPE_CHECKING:
+    from minutch.records.content import Content
+    from minutch.records.parsedata import ParseData
+    from minutch.records.protocolstatus import ProtocolStatus
+
+
+@dataclass(slots=True)
+class ProtocolOutput:
+    """The result of fetching a URL; `content` is None where the status is not a success."""
+
+    content: Content | None
+    status: ProtocolStatus
+
+
+@dataclass(slots=True)
+class Parse:
+    """One parsed (sub-)document; `is_original` is False for pages found inside another (a feed's entries)."""
+
+    text: str
+    data: ParseData
+    is_original: bool = True
+
+
+class ParseResult(dict[str, Parse]):
+    """Parsed documents by URL, in order; `original_url` is the URL of the content itself."""
+
+    def __init__(self, original_url: str, entries: Mapping[str, Parse] | None = None) -> None:
+        super().__init__(entries or {})
+        self.original_url = original_url
+
+    @classmethod
+    def of(cls, url: str, parse: Parse) -> ParseResult:
+        """The usual case: one URL, one document."""
+        return cls(url, {url: parse})
+
+    @property
+    def is_success(self) -> bool:
+        """Whether every document was parsed."""
+        return all(parse.data.status.is_success for parse in self.values())
+
+    @property
+    def is_any_success(self) -> bool:
+        """Whether at least one document was parsed."""
+        return any(parse.data.status.is_success for parse in self.values())
+
+    def drop_failures(self) -> None:
+        """Remove the documents that could not be parsed (ParseResult.filter)."""
+        for url in [url for url, parse in self.items() if not parse.data.status.is_success]:
+            del self[url]
+
+
+@dataclass(slots=True)
+class HTMLMetaTags:
+    """What the head of an HTML page says; names of `general_tags` and `http_equiv_tags` are in lower case."""
+
+    no_index: bool = False
+    no_follow: bool = False
+    no_cache: bool = False
+    base_href: str | None = None
+    refresh: bool = False
+    refresh_time: int = 0
+    refresh_href: str | None = None
+    general_tags: Metadata = field(default_factory=Metadata)
+    http_equiv_tags: dict[str, str] = field(default_factory=dict)
+
+
+class Action(NamedTuple):
+    """One thing that a writer is to do: add the document `payload` under a URL, or (None) delete the URL's document."""
+
+    key: str
+    payload: bytes | None
+
+
+class Refused(NamedTuple):
+    """A document, or a deletion, that a server does not take, and why."""
+
+    key: str
+    reason: str

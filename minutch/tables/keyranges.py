@@ -1,0 +1,88 @@
+"""Sorted MapFiles cut into ranges of keys, so that each range of many files can be read and joined by itself.
+
+A job over several databases and segments whose parts are sorted by key, but partitioned in different ways, takes them
+range by range: every record of a key, from whichever file, is in the range of the key. Where a range lies in a file is
+looked up in the MapFile's index, which has a key for each 128 records.
+
+    entry of the index    key, position: the records from there on have this key or later ones; in a file that is
+                          compressed by blocks, the block there may also begin with earlier ones
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from minutch.formats.javaio import DataInput
+from minutch.formats.mapfile import MapFileReader
+from minutch.formats.sequencefile import BLOCK
+from minutch.records.batch import Batch
+from minutch.tables.spans import Span, SpannedFile, data_file
+
+
+class KeyRange(NamedTuple):
+    """Keys from `low` (None: the first) to before `high` (None: the last one included)."""
+
+    low: bytes | None = None
+    high: bytes | None = None
+
+    def mask(self, keys: pl.Series) -> pl.Series:
+        """Which of `keys` (Binary) are in the range."""
+        key, inside = pl.col("key"), pl.lit(True)
+        if self.low is not None:
+            inside = key >= pl.lit(self.low, pl.Binary)
+        if self.high is not None:
+            inside = inside & (key < pl.lit(self.high, pl.Binary))
+        return keys.to_frame("key").select(key.is_not_null() & inside).to_series()
+
+
+class SortedPart:
+    """A MapFile of <Text, `value_class`>. Raises FormatError where it is none."""
+
+    def __init__(self, path: Path, value_class: str) -> None:
+        self.path = path
+        self._file = SpannedFile(data_file(path))
+        self._file.require(value_class)
+        with MapFileReader(path) as reader:
+            entries = reader.index_entries()
+        self._keys = [DataInput(key).read_text_bytes() for key, _ in entries]
+        self._positions = [position for _, position in entries]
+
+    def batch(self, keys: KeyRange) -> Batch:
+        """The records of a range, with some before and after them."""
+        return self._file.batch_between(self._span(keys))
+
+    def sizes(self) -> Iterator[tuple[bytes, int]]:
+        """The keys of the index, and how many bytes of the file lie from each to the next."""
+        ends = [*self._positions[1:], self._file.size]
+        for key, start, end in zip(self._keys, self._positions, ends, strict=False):  # one end without any record
+            yield key, end - start
+
+    def _span(self, keys: KeyRange) -> Span:
+        start, end = self._file.start, self._file.size
+        if keys.low is not None:
+            before = bisect_left(self._keys, keys.low) - 1
+            start = self._positions[before] if before >= 0 else start
+        if keys.high is not None:
+            after = bisect_left(self._keys, keys.high) + (self._file.compression == BLOCK)
+            end = self._positions[after] if after < len(self._positions) else end
+        return Span(start, max(start, end))
+
+
+def cut(parts: Iterable[SortedPart], size: int) -> list[KeyRange]:
+    """Ranges of about `size` bytes over all parts, in order; at least one."""
+    found = [entry for part in parts for entry in part.sizes()]
+    found.sort()
+    total = np.cumsum([0, *(length for _, length in found)])
+    bounds: list[bytes] = []
+    goal = size
+    for (key, _), before in zip(found, total, strict=False):
+        if before >= goal and (not bounds or key > bounds[-1]):
+            bounds.append(key)
+            goal = int(before) + size
+    return [KeyRange(low, high) for low, high in zip([None, *bounds], [*bounds, None], strict=True)]
