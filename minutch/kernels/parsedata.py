@@ -10,6 +10,8 @@ A record that makes no sense ends a kernel, which returns False: the codec for s
 
 from __future__ import annotations
 
+import numpy as np
+
 from minutch.kernels.links import (
     PARSE_DATA_VERSION,
     PARSE_STATUS_VERSION,
@@ -154,3 +156,51 @@ def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len:
                 p = start + size
             if same and values > 0:
                 break
+
+
+@kernel
+def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -> Int:
+    """Where the values of `name` begin in each Metadata, and how many there are; returns how many in all.
+
+    The records have been passed over by `split`.
+    """
+    total = np.int64(0)
+    for i in range(len(at)):
+        first[i] = at[i]
+        count[i] = 0
+        names = int_at(buf, at[i])
+        p = at[i] + 4
+        for _ in range(names):
+            size, start = vint_at(buf, p, end)
+            same = size == len(name)
+            if same:
+                for k in range(size):
+                    if buf[start + k] != name[k]:
+                        same = False
+                        break
+            p = start + size
+            values = int_at(buf, p)
+            p += 4
+            if same:
+                first[i] = p
+                count[i] = values
+                total += values
+                break
+            for _ in range(values):
+                size, start = vint_at(buf, p, end)
+                p = start + size
+    return total
+
+
+@kernel
+def place_values(buf: U8, end: Int, first: I64, count: I64, record: I64, value_at: I64, value_len: I32) -> None:
+    """Fill in where values lie that `count_values` has counted, and which record each is of."""
+    row = np.int64(0)
+    for i in range(len(first)):
+        p = first[i]
+        for _ in range(count[i]):
+            record[row] = i
+            value_len[row], p = vint_at(buf, p, end)
+            value_at[row] = p
+            p += value_len[row]
+            row += 1

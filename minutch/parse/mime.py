@@ -23,8 +23,11 @@ from xml.parsers import expat
 from minutch.errors import ConfigError
 from minutch.parse.charset import lookup
 from minutch.parse.mimerules import OCTET_STREAM, TEXT_PLAIN, XML, TypeRegistry, read_rules
+from minutch.plugin.columns import map_distinct
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from minutch.conf import Configuration
 
 HEAD: Final = 1 << 16
@@ -80,6 +83,17 @@ class MimeUtil:
     def by_content(self, data: bytes) -> str:
         """The type that the content alone means (Tika.detect)."""
         return self._by_content(data)[0]
+
+    def stated(self, header: str | None, url: str) -> str | None:
+        """The type that a Content-Type header states; without one the URL's; None for a header that is no type."""
+        return self.by_url(url) if header is None else self._of_header(header)
+
+    def stated_column(self, headers: pl.Series, urls: pl.Series) -> pl.Series:
+        """`stated` for columns."""
+        names = map_distinct(headers, self._of_header)
+        if not headers.null_count():
+            return names
+        return names.zip_with(headers.is_not_null(), map_distinct(urls, self.by_url))
 
     def _type_of_url(self, url: str) -> tuple[str, bool]:
         """Type by suffix, and whether it says nothing because servers run such files."""

@@ -28,12 +28,14 @@ import polars as pl
 from minutch.errors import MinutchError
 from minutch.formats.javahash import date_to_string
 from minutch.formats.javaio import decode_text
-from minutch.formats.writables import MapWritable
+from minutch.formats.writables import MapWritable, Text
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import Date, FieldValue, Long, NutchDocument, NutchField, value_text
 from minutch.records.links import Inlink, Inlinks
+from minutch.records.metadata import CONTENT_TYPE_KEY
 from minutch.records.metadata_columns import text_values
+from minutch.records.parsedata import ParseData
 from minutch.records.parsedata_columns import ParseTable
 from minutch.tables.frame import decode_keys
 from minutch.tables.rows import to_datum
@@ -126,6 +128,23 @@ class Pages:
         """The first value of `name` in the parse's metadata, or null."""
         return decode_keys(self.parse.first_values(name, "parse"))
 
+    def content_values(self, name: str) -> pl.DataFrame:
+        """All values of `name` in the content's metadata: `row` (of the page), `value` as a string, in order."""
+        return self._values(name, "content")
+
+    def parse_values(self, name: str) -> pl.DataFrame:
+        """The same in the parse's metadata."""
+        return self._values(name, "parse")
+
+    def _values(self, name: str, of: str) -> pl.DataFrame:
+        found = self.parse.all_values(name, of)
+        return found.with_columns(decode_keys(found["value"]))
+
+    def content_types(self) -> pl.Series:
+        """`content_type` for each page."""
+        found = self.fetch_meta(CONTENT_TYPE_KEY)
+        return found.zip_with(found.is_not_null(), self.meta(CONTENT_TYPE_KEY)) if found.null_count() else found
+
     def fetch_meta(self, name: str) -> pl.Series:
         """What `name` stands for in the metadata of `fetch`, as text, or null."""
         return decode_keys(text_values(self.fetch["metadata"], self.keys, name))
@@ -142,6 +161,11 @@ class Pages:
         taken = self.links.rows[pl.Series(first + np.arange(len(row)))] if len(row) else self.links.rows[:0]
         strings = [decode_keys(taken[name]) for name in ("from_url", "anchor")]
         return pl.DataFrame([pl.Series("row", row, dtype=pl.Int64), *strings]).filter(pl.col("from_url").is_not_null())
+
+    def outlinks(self) -> pl.DataFrame:
+        """The links out of the pages: `row` (of the page), `to_url` as a string, in the order of the page."""
+        found = self.parse.outlinks()
+        return found.with_columns(decode_keys(found["to_url"]))
 
     def rows(self) -> list[Page]:
         """The pages as records, made once: what a filter changes in one, the next filter sees."""
@@ -174,6 +198,12 @@ class Pages:
             start, count = int(self.links.start[number]), int(self.links.count[number])
             inlinks = None if count < 0 else _inlinks(links[start : start + count])
             yield Page(url, Parse(text, self.parse.record(number)), to_datum(fetched), entry, inlinks)
+
+
+def content_type(datum: CrawlDatum, data: ParseData) -> str | None:
+    """The Content-Type of a page: that of its fetch, else that in the metadata of parse and content."""
+    found = datum.metadata.get(Text(CONTENT_TYPE_KEY))
+    return data.meta(CONTENT_TYPE_KEY) if found is None else str(found)
 
 
 def _inlinks(rows: list[tuple[bytes | None, bytes, bytes | None]]) -> Inlinks:
@@ -217,6 +247,19 @@ class Documents:
             return
         before = self.fields.get(name)
         self.fields[name] = (values if before is None else _joined(before, values)).alias(name)
+
+    def add_rows(self, name: str, rows: pl.Series, values: pl.Series) -> None:
+        """Add each of `values` to a field of the document whose number stands in `rows`, in order."""
+        if not len(rows):
+            return
+        if rows.is_unique().all():
+            column = pl.Series([None], dtype=values.dtype).new_from_index(0, len(self)).scatter(rows, values)
+        else:
+            table = pl.DataFrame([rows.cast(pl.Int64).alias("row"), values.alias("value")])
+            lists = table.group_by("row", maintain_order=True).agg("value")
+            every = pl.DataFrame({"row": np.arange(len(self))})
+            column = every.join(lists, on="row", how="left", maintain_order="left")["value"]
+        self.add(name, column)
 
     def set(self, name: str, values: pl.Series) -> None:
         """Give a field new values."""
@@ -278,7 +321,7 @@ class Documents:
         self.fields = {}
         for name in names:
             found = [row.fields[name].values if name in row.fields else None for row in rows]
-            self.fields[name] = _column(name, found)
+            self.fields[name] = column_of(name, found)
 
 
 def _lists(values: pl.Series) -> Iterator[list[Any] | None]:
@@ -298,8 +341,8 @@ def _lists(values: pl.Series) -> Iterator[list[Any] | None]:
         yield [make(item) for item in items] if make else items
 
 
-def _column(name: str, found: Sequence[list[FieldValue] | None]) -> pl.Series:
-    """A column of the values of each document."""
+def column_of(name: str, found: Sequence[list[FieldValue] | None]) -> pl.Series:
+    """A column of the values of each document, None where it has none."""
     kinds = {type(value) for values in found if values for value in values}
     dtype = _TYPES.get(next(iter(kinds))) if len(kinds) == 1 else None
     if dtype is None:
@@ -316,7 +359,7 @@ def _joined(before: pl.Series, more: pl.Series) -> pl.Series:
     kinds = {column.dtype.inner if isinstance(column.dtype, pl.List) else column.dtype for column in (before, more)}
     if len(kinds) > 1 or pl.Object in kinds:
         pairs = zip(_lists(before), _lists(more), strict=True)
-        return _column(before.name, [_both(old, new) for old, new in pairs])
+        return column_of(before.name, [_both(old, new) for old, new in pairs])
     if not (before.is_not_null() & more.is_not_null()).any() and before.dtype == more.dtype:
         return before.zip_with(before.is_not_null(), more)
     old, new = as_lists(before), as_lists(more)

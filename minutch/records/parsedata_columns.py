@@ -1,8 +1,8 @@
 """ParseData and ParseText as columns: from a batch to where the parts of each record lie, and to values of metadata.
 
 A `ParseTable` holds serialized ParseData in one buffer and the offsets of their parts. Most of a record (links, header
-fields) is never looked at; what a job asks for by name (`first_values`) is found in the bytes by kernels. A whole
-record is made an object by `record`, for code that thinks about one page.
+fields) is never looked at; what a job asks for by name (`first_values`, `all_values`) is found in the bytes by kernels.
+A whole record is made an object by `record`, for code that thinks about one page.
 
 Source: org.apache.nutch.parse.ParseData, ParseText, org.apache.nutch.metadata.Metadata.
 """
@@ -18,7 +18,8 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput
+from minutch.formats.javaio import DataInput, encode_text
+from minutch.kernels import links
 from minutch.kernels import parsedata as kernels
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.find import strip_lengths
@@ -77,6 +78,28 @@ class ParseTable:
         start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
         kernels.first_values(self.buffer, start, len(self.buffer), _bytes(name), at, length)
         return string_column(name, self.buffer, at, length, least=0)
+
+    def all_values(self, name: str, of: str) -> pl.DataFrame:
+        """All values of `name` in the metadata `of` the "content" or the "parse": `row`, `value` (Binary), in order."""
+        start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
+        first, count = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
+        total = kernels.count_values(self.buffer, start, len(self.buffer), _bytes(name), first, count)
+        row, at, length = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int32)
+        kernels.place_values(self.buffer, len(self.buffer), first, count, row, at, length)
+        return pl.DataFrame([pl.Series("row", row), string_column("value", self.buffer, at, length)])
+
+    def outlinks(self) -> pl.DataFrame:
+        """The links out of the pages: `row`, `to_url` (Binary), in order. Raises FormatError."""
+        at, length = (np.ascontiguousarray(self.places[name].to_numpy()) for name in ("at", "length"))
+        first, count = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
+        total = links.count_links(self.buffer, at, length, True, True, first, count)
+        if total < 0:  # metadata that kernels don't know
+            pairs = [(row, encode_text(link.to_url)) for row in range(len(self)) for link in self.record(row).outlinks]
+            return pl.DataFrame(pairs, schema={"row": pl.Int64, "to_url": pl.Binary}, orient="row")
+        row = np.empty(total, np.int64)
+        url, anchor, metadata = ((np.empty(total, np.int64), np.empty(total, np.int32)) for _ in range(3))
+        links.read_links(self.buffer, len(self.buffer), first, count, True, False, row, *url, *anchor, *metadata)
+        return pl.DataFrame([pl.Series("row", row), string_column("to_url", self.buffer, *url)])
 
     def record(self, row: int) -> ParseData:
         """One record as an object. Raises FormatError."""

@@ -44,9 +44,7 @@ class AnchorIndexingFilter(IndexingFilter):
         if self.deduplicates:
             lower = pl.Series([anchor.lower() for anchor in links["anchor"]])
             links = links.with_columns(lower.alias("lower")).unique(["row", "lower"], keep="first", maintain_order=True)
-        anchors = links.group_by("row", maintain_order=True).agg("anchor")
-        every = pl.DataFrame({"row": pl.Series(range(len(pages)), dtype=pl.Int64)})
-        documents.add("anchor", every.join(anchors, on="row", how="left", maintain_order="left")["anchor"])
+        documents.add_rows("anchor", links["row"], links["anchor"])
         return None
 
 

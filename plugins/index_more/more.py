@@ -22,15 +22,13 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.formats.writables import Text
-from minutch.parse.mime import MimeUtil, clean_type
+from minutch.parse.mime import MimeUtil
 from minutch.plugin.columns import map_distinct
-from minutch.plugin.documents import Documents, Pages
+from minutch.plugin.documents import Documents, Pages, content_type
 from minutch.plugin.points import IndexingFilter, Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import Date, NutchDocument
 from minutch.records.links import Inlinks
-from minutch.records.metadata import CONTENT_TYPE_KEY
 
 from .datestyles import DEFAULT, HTTP, DateStyle, parse_date, read_styles
 
@@ -65,8 +63,7 @@ class MoreIndexingFilter(IndexingFilter):
         length = _trimmed(data.meta(CONTENT_LENGTH) or "")
         if length:
             doc.add("contentLength", length)
-        declared = datum.metadata.get(Text(CONTENT_TYPE_KEY))
-        self._add_type(doc, data.meta(CONTENT_TYPE_KEY) if declared is None else str(declared), url)
+        self._add_type(doc, content_type(datum, data), url)
         title = _file_name(data.meta(CONTENT_DISPOSITION) or "")
         if title is not None and doc.first("title") is None:
             doc.add("title", title)
@@ -105,7 +102,7 @@ class MoreIndexingFilter(IndexingFilter):
     # -- types -------------------------------------------------------------------------------------------------------
 
     def _add_type(self, doc: NutchDocument, declared: str | None, url: str) -> None:
-        name = self.mime.by_url(url) if declared is None else self._of_header(declared)
+        name = self.mime.stated(declared, url)
         if name is None:
             return
         mapped = self.mapping.get(name)
@@ -115,22 +112,13 @@ class MoreIndexingFilter(IndexingFilter):
             doc.add("type", value)
 
     def _add_types(self, documents: Documents, pages: Pages) -> None:
-        declared = pages.fetch_meta(CONTENT_TYPE_KEY)
-        if declared.null_count():
-            declared = declared.zip_with(declared.is_not_null(), pages.meta(CONTENT_TYPE_KEY))
-        names = map_distinct(declared, self._of_header)
-        if declared.null_count():
-            names = names.zip_with(declared.is_not_null(), map_distinct(pages.urls, self.mime.by_url))
+        names = self.mime.stated_column(pages.content_types(), pages.urls)
         if self.mapped_field:
             documents.add(self.mapped_field, map_distinct(names, self.mapping.get))
         distinct = names.drop_nulls().unique()
         lists = pl.Series("type", [self._values(name) for name in distinct], dtype=pl.List(pl.String))
         table = pl.DataFrame({"name": distinct, "type": lists})
         documents.add("type", names.to_frame("name").join(table, on="name", how="left", maintain_order="left")["type"])
-
-    def _of_header(self, value: str) -> str | None:
-        """The type that a header declares; None if it is no media type."""
-        return self.mime.registry.canonical(clean_type(value))
 
     def _values(self, name: str) -> list[str]:
         """The values of the field `type`."""

@@ -49,6 +49,12 @@ def test_parts_of_records(records: list[ParseData]) -> None:
         parsed = [record.parse_meta.first(name) for record in records]
         assert decode_keys(found.first_values(name, "content")).to_list() == content
         assert decode_keys(found.first_values(name, "parse")).to_list() == parsed
+        values = [(row, value) for row, record in enumerate(records) for value in record.parse_meta.get(name, ())]
+        all_values = found.all_values(name, "parse")
+        assert list(zip(all_values["row"], decode_keys(all_values["value"]), strict=True)) == values
+    links = [(row, link.to_url) for row, record in enumerate(records) for link in record.outlinks]
+    outlinks = found.outlinks()
+    assert list(zip(outlinks["row"], decode_keys(outlinks["to_url"]), strict=True)) == links
 
 
 @given(st.lists(RECORDS, min_size=1, max_size=3), st.lists(RECORDS, min_size=1, max_size=3))
@@ -67,6 +73,7 @@ def test_links_with_unusual_metadata() -> None:
     assert found.record(0) == record
     assert found.first_values("a", "content").to_list() == [b"1"]
     assert found.first_values("b", "parse").to_list() == [b"2"]
+    assert found.outlinks().rows() == [(0, b"http://b.org/")]
 
 
 @settings(max_examples=50)
