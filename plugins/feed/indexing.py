@@ -5,6 +5,12 @@ Source: org.apache.nutch.indexer.feed.FeedIndexingFilter.
 
 from __future__ import annotations
 
+import re
+
+import polars as pl
+
+from minutch.plugin.columns import map_distinct
+from minutch.plugin.documents import Documents, Pages
 from minutch.plugin.points import IndexingFilter, Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import Date, NutchDocument
@@ -13,6 +19,7 @@ from minutch.records.links import Inlinks
 from .parser import AUTHOR, FEED, PUBLISHED, TAG, UPDATED
 
 _DATES = {PUBLISHED: "publishedDate", UPDATED: "updatedDate"}
+_MILLISECONDS = re.compile("-?[0-9]{1,18}")
 
 
 class FeedIndexingFilter(IndexingFilter):
@@ -29,7 +36,17 @@ class FeedIndexingFilter(IndexingFilter):
         if feed is not None:
             doc.add(FEED, feed)
         for name, target in _DATES.items():
-            value = metadata.first(name) or ""
-            if value.lstrip("-").isdecimal():
-                doc.add(target, Date(int(value)))
+            time = metadata.first(name)
+            if time is not None and _MILLISECONDS.fullmatch(time):
+                doc.add(target, Date(int(time)))
         return doc
+
+    def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
+        for name in (AUTHOR, TAG):
+            values = pages.parse_values(name)
+            documents.add_rows(name, values["row"], values["value"])
+        documents.add(FEED, pages.parse_meta(FEED))
+        for name, target in _DATES.items():
+            times = map_distinct(pages.parse_meta(name), lambda text: text if _MILLISECONDS.fullmatch(text) else None)
+            documents.add(target, times.cast(pl.Int64).cast(pl.Datetime("ms")))
+        return None

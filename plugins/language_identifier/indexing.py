@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import polars as pl
+
 from minutch.conf import Configuration
+from minutch.plugin.documents import Documents, Pages
 from minutch.plugin.points import IndexingFilter, Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
@@ -34,3 +37,14 @@ class LanguageIndexingFilter(IndexingFilter):
             return None
         doc.add("lang", language)
         return doc
+
+    def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
+        found = pages.parse_meta("language")
+        found = found.zip_with(found.is_not_null(), pages.content_meta("Content-Language")).fill_null("")
+        languages = found.set(found == "", UNKNOWN)
+        if not self._wanted:
+            documents.add("lang", languages)
+            return None
+        stays = languages.is_in(sorted(self._wanted))
+        documents.add("lang", languages.set(~stays, None))
+        return stays

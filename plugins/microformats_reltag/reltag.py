@@ -19,7 +19,10 @@ from minutch.records.links import Inlinks
 from minutch.urls.parts import parse as parse_url
 
 if TYPE_CHECKING:
+    import polars as pl
     from selectolax.lexbor import LexborHTMLParser
+
+    from minutch.plugin.documents import Documents, Pages
 
 REL_TAG = "Rel-Tag"
 
@@ -59,3 +62,8 @@ class RelTagIndexingFilter(IndexingFilter):
         for tag in parse.data.parse_meta.get(REL_TAG, ()):
             doc.add("tag", tag)
         return doc
+
+    def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
+        tags = pages.parse_values(REL_TAG)
+        documents.add_rows("tag", tags["row"], tags["value"])
+        return None
