@@ -39,6 +39,7 @@ OWN = {
     "http.store.etag",
     "http.tls.ca.file",
     "http.transport",
+    "index.geoip.insights.host",
     "linkdb.inlink.layout",
     "minutch.browser.bytes.max",
     "minutch.browser.memory.max",

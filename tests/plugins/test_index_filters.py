@@ -24,6 +24,18 @@ from tests.support.pages import configuration
 
 CRAWL = GOLDEN / "crawl-small/run-rich-r2/crawl"
 NOW = 1_790_000_000_000
+FILES = {
+    "contenttype-mapping.txt": "web page\ttext/html\n",
+    "not-html.txt": "# all but web pages\n+\ntext/html\n",
+    "subcollections.xml": """<subcollections>
+  <subcollection><name>pages</name><id>1</id><whitelist>PAGE\n base</whitelist><blacklist>page2</blacklist>
+  </subcollection>
+  <subcollection><name>local</name><id>2</id><whitelist>127.0.0.1</whitelist></subcollection>
+  <subcollection><name>own</name><id>3</id><key>field</key><whitelist>http</whitelist><blacklist>?</blacklist>
+  </subcollection>
+</subcollections>""",
+}
+"""Files in the configuration folder."""
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +75,42 @@ def as_text(documents: Documents) -> list[str]:
         ("index-more", {"moreIndexingFilter.indexMimeTypeParts": "false"}),
         ("index-more", {"moreIndexingFilter.mapMimeTypes": "true"}),
         ("index-more", {"moreIndexingFilter.mapMimeTypes": "true", "moreIndexingFilter.mapMimeTypes.field": "kind"}),
+        (
+            "index-metadata",
+            {"index.parse.md": "OriginalCharEncoding, robots,a", "index.content.md": "Server,Content-Type"},
+        ),
+        ("index-metadata", {"index.db.md": "_depth_,Content-Type,userKey", "index.parse.md": ""}),
+        (
+            "index-metadata",
+            {
+                "index.content.md": "Content-Type,Date",
+                "index.metadata.separator": ";",
+                "index.metadata.multivalued.fields": "Content-Type",
+            },
+        ),
+        ("index-static", {"index.static": "a:b c,d:e,d: f  g ,no,:x,y:"}),
+        ("index-links", {}),
+        ("index-links", {"index.links.hosts.only": "true"}),
+        ("index-links", {"index.links.outlinks.host.ignore": "true"}),
+        ("index-links", {"index.links.hosts.only": "true", "index.links.inlinks.host.ignore": "true"}),
+        ("mimetype-filter", {}),
+        ("mimetype-filter", {"mimetype.filter.file": "not-html.txt"}),
+        ("subcollection", {}),
+        ("subcollection", {"subcollection.case.insensitive": "true", "subcollection.default.fieldname": "part"}),
+        ("subcollection", {"subcollection.metadata.source": "Server"}),
+        ("tld", {}),
+        ("urlmeta", {"urlmeta.tags": "userKey, cat,Content-Type"}),
+        ("feed", {}),
+        ("language-identifier", {}),
+        ("language-identifier", {"lang.index.languages": "en,unknown"}),
+        ("microformats-reltag", {}),
+        ("creativecommons", {}),
         ("index-jexl-filter", {"index.jexl.filter": "doc.id =~ '.*html' && title != ''"}),
     ],
 )
 def test_columns_as_rows(plugin: str, properties: dict[str, str], pages: Pages, tmp_path: Path) -> None:
-    (tmp_path / "contenttype-mapping.txt").write_text("web page\ttext/html\n")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
     conf = Configuration.load([tmp_path], overrides={"plugin.includes": plugin} | properties)
     (indexing,) = IndexingFilters(conf).filters
     by_columns, its_pages = fresh(pages)
