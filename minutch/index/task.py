@@ -135,7 +135,7 @@ class Indexer:
             keep(boost.is_not_null(), lambda _: pl.lit(join.ERRORS_SCORING))
             _hand_on(pages)
             for indexing in self._indexing.filters:
-                stays = indexing.filter_columns(documents, pages)
+                documents, stays = self._indexing.filter_columns(indexing, documents, pages)
                 if stays is not None:
                     keep(stays, self._after_filter)
         if self._options.content:

@@ -216,6 +216,23 @@ class IndexingFilters:
             found = _call(indexing.filter, found, parse, url, datum, inlinks)
         return found
 
+    @staticmethod
+    def filter_columns(
+        indexing: IndexingFilter, documents: Documents, pages: Pages
+    ) -> tuple[Documents, pl.Series | None]:
+        """The documents after one of the filters, and which stay (see `IndexingFilter.filter_columns`).
+
+        A filter whose column method fails for them all works document by document, so that it fails for one alone.
+        """
+        if not indexing.overrides("filter_columns"):
+            return documents, indexing.filter_columns(documents, pages)
+        before = documents.copy()
+        try:
+            return documents, indexing.filter_columns(documents, pages)
+        except Exception as error:
+            log.warning("%s works page by page: %s: %s", type(indexing).__name__, type(error).__name__, error)
+            return before, IndexingFilter.filter_columns(indexing, before, pages)
+
 
 class ScoringFilters:
     """org.apache.nutch.scoring.ScoringFilters; the methods are those of `points.ScoringFilter`."""
