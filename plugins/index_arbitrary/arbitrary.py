@@ -119,14 +119,12 @@ def _load(conf: Configuration, name: str, where: str) -> Callable[..., Any]:
     """The function or class `module.name`. Raises ConfigError."""
     module_name, _, attribute = name.replace(":", ".").rpartition(".")
     try:
-        found = getattr(_module(conf, module_name), attribute) if module_name else None
+        found = getattr(_module(conf, module_name), attribute, None) if module_name else None
     except ModuleNotFoundError as exc:
         raise ConfigError(
             f"{where}: {name} is not there in Python: {exc}. Java classes can't be called: expected MODULE.NAME of a "
             f"Python function or class, with MODULE.py in a configuration folder or on Python's path"
         ) from exc
-    except AttributeError:
-        found = None
     except Exception as exc:
         raise ConfigError(f"{where}: importing {module_name} failed: {type(exc).__name__}: {exc}") from exc
     if not callable(found):

@@ -45,6 +45,7 @@ NUMBER = 7
 def conf_for(folder: Path, **settings: str) -> Configuration:
     (folder / "own_words.py").write_text(CODE)
     (folder / "broken_words.py").write_text("1 / 0")
+    (folder / "old_words.py").write_text("str.missing")
     values = {f"index.arbitrary.{name.replace('__', '.').replace('_', '.')}": text for name, text in settings.items()}
     return Configuration.load([folder], overrides={"plugin.includes": "index-arbitrary"} | values)
 
@@ -122,6 +123,7 @@ def test_an_exception_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         ({"fieldName_0": "x", "className_0": "own_words.NUMBER"}, "expected MODULE.NAME of a Python function or class"),
         ({"fieldName_0": "x", "className_0": "length"}, "expected MODULE.NAME of a Python function or class"),
         ({"fieldName_0": "x", "className_0": "broken_words.x"}, "importing broken_words failed: ZeroDivisionError"),
+        ({"fieldName_0": "x", "className_0": "old_words.x"}, "importing old_words failed: AttributeError"),
     ],
 )
 def test_settings_without_sense(settings: dict[str, str], reason: str, tmp_path: Path) -> None:
