@@ -166,6 +166,12 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("clean", "minutch.index.clean", "org.apache.nutch.indexer.CleaningJob",
                 "crawldb", "index writers", "delete from the index what is gone or a duplicate",
                 "minutch clean crawl/crawldb", usage_exit=1),
+        Command("search", "minutch.search.search", "",
+                "local index", "stdout", "find pages in the local index of a crawl",
+                "minutch search crawl/index words"),
+        Command("serve", "minutch.search.serve", "",
+                "crawl folder", "", "a search page for a crawl, with cached pages, links and history",
+                "minutch serve crawl/ -port 8080"),
     ),
     SEGMENTS: (
         Command("readseg", "minutch.segment.readseg", "org.apache.nutch.segment.SegmentReader",

@@ -104,11 +104,13 @@ class Crawl:
         """What to do next: go on, or look at what was found."""
         given = [name for name in self.context.conf if self.context.conf.source(name) == "command line"]
         options = "[the same -D ...] " if given else ""
-        return [
+        commands = [
             f"minutch crawl {options}{self.options.crawl_dir} {max(1, self.options.rounds)}",
             f"minutch readdb {self._path('crawldb')} -stats",
             f"minutch readseg -list -dir {self._path('segments')}",
         ]
+        has_index = (self.directory / "index" / "current").is_dir()
+        return [*commands, f"minutch serve {self.options.crawl_dir}"] if has_index else commands
 
     def _is_over(self, number: int) -> bool:
         if any(path.exists() for path in (Path(STOP), self.directory / STOP)):

@@ -14,7 +14,7 @@ import polars as pl
 
 from minutch.arguments import Flag, parse
 from minutch.crawldb.store import CrawlDb
-from minutch.index.writers import WriterChain
+from minutch.index.writers import CRAWL_PROPERTY, WriterChain
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, STATUS_DB_GONE
 from minutch.tables.frame import decode_keys
@@ -45,7 +45,7 @@ def clean(crawldb: Path, context: JobContext, *, commit: bool = True) -> Counter
     db, counters = CrawlDb(crawldb), Counters()
     parts = db.require_parts()
     counters.add(DELETED, 0)
-    conf = context.conf.with_values({"indexer.delete": "true"})
+    conf = context.conf.with_values({"indexer.delete": "true", CRAWL_PROPERTY: str(crawldb.absolute().parent)})
     with WriterChain(conf) as chain, context.progress("clean", db.estimate) as progress:
         chain.open()
         for number in range(len(parts)):

@@ -23,7 +23,7 @@ from minutch.index.join import INDEXED
 from minutch.index.pool import mapped
 from minutch.index.strays import find_strays
 from minutch.index.task import Indexer, Options, Task
-from minutch.index.writers import REFUSED, WriterChain
+from minutch.index.writers import CRAWL_PROPERTY, REFUSED, WriterChain
 from minutch.job import Counters, JobContext
 from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA
@@ -124,6 +124,7 @@ def index(
     Raises StoreError (something is not there), FormatError (damage), IndexWriterError; nothing is committed then.
     """
     conf = _configured(context.conf, options, params, commit=commit)
+    conf = conf.with_values({CRAWL_PROPERTY: str(_crawl_folder(crawldb, segments))})
     _log_start(crawldb, linkdb, segments, options)
     inputs = find_inputs(crawldb, linkdb, segments, content=options.content)
     parts = [part for source in inputs.sources for part in source.parts]
@@ -169,6 +170,11 @@ def _is_there(database: Database, name: str) -> bool:
 def _range_bytes(conf: Configuration) -> int:
     fair = memory_budget(conf) // (workers() * BYTES_PER_RANGE_BYTE)
     return max(SMALLEST_RANGE, min(RANGE_BYTES, fair))
+
+
+def _crawl_folder(crawldb: Path | None, segments: Sequence[Segment]) -> Path:
+    """The folder of the crawl: that of the CrawlDb, else that of the folder of segments."""
+    return segments[0].path.absolute().parent.parent if crawldb is None else crawldb.absolute().parent
 
 
 def _configured(conf: Configuration, options: Options, params: str | None, *, commit: bool) -> Configuration:

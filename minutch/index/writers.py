@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 FILE_PROPERTY: Final = "indexer.indexwriters.file"
 FILE: Final = "index-writers.xml"
+CRAWL_PROPERTY: Final = "minutch.index.crawl"
+"""The folder of the crawl that is indexed, for writers that write beside it; jobs set it."""
 MAX_REFUSED_PROPERTY: Final = "minutch.index.max.refused"
 """Documents that servers may refuse before the job ends; -1: any number."""
 

@@ -19,6 +19,7 @@ PROPERTIES = SHARED / "nutch" / "properties.tsv"
 CHANGED = {
     "http.agent.version",
     "http.tls.certificates.check",
+    "plugin.includes",
     "selenium.driver",
     "selenium.grid.driver",
     "webdriver.chrome.driver",

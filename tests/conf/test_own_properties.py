@@ -53,6 +53,7 @@ OWN = {
     "minutch.service.hosts",
     "minutch.service.jobs",
     "minutch.service.token",
+    "minutch.index.local.rebuild",
     "minutch.index.max.refused",
     "parser.character.encoding.detect",
     "parser.html.max.attributes",

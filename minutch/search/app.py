@@ -1,0 +1,202 @@
+"""The search page's paths. Nothing here changes anything: it answers GET and HEAD alone.
+
+    /?q=…&host=…&page=…             search
+    /cached /anchors /history ?url= what the crawl's files hold of a page
+    /raw?url=                       the bytes of a stored page, for the frame of /cached
+    /style.css
+
+What a crawled page holds can't run, nor leave its frame: it is text wherever we show it, and as a page of its own it
+comes with a policy (CSP) that makes it a sandbox without scripts, forms, links out and anything from the network, even
+for somebody who opens it without the frame. Requests whose Host is not this server's are refused: else a page of the
+web could read the index through its reader's browser (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from ipaddress import ip_address
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from minutch.errors import MinutchError
+from minutch.search import pages
+from minutch.search.crawlfiles import PICTURES, CrawlFiles
+from minutch.search.results import Searcher
+
+log = logging.getLogger(__name__)
+
+OWN_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src data:; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+STORED_POLICY: Final = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'self'"
+)
+HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "private, no-cache",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+LONGEST_QUERY: Final = 1000
+LONGEST_URL: Final = 1 << 16
+
+
+class Site:
+    """What the pages show."""
+
+    def __init__(self, searcher: Searcher, crawl: CrawlFiles) -> None:
+        self._searcher, self._crawl = searcher, crawl
+        self._lock = threading.Lock()
+
+    def _current(self) -> Searcher:
+        with self._lock:
+            self._searcher.refresh()
+            return self._searcher
+
+    def search(self, request: Request) -> Response:
+        """The search page."""
+        searcher = self._current()
+        query = request.query_params.get("q", "").strip()[:LONGEST_QUERY]
+        if not query:
+            return HTMLResponse(pages.start(searcher.count))
+        host = request.query_params.get("host", "").strip()[:LONGEST_QUERY]
+        number = _number(request.query_params.get("page", "1"))
+        started = time.perf_counter()
+        offset = (number - 1) * pages.PER_PAGE
+        results = searcher.search(query, limit=pages.PER_PAGE, offset=offset, host=host, hosts=True)
+        took = 1000 * (time.perf_counter() - started)
+        return HTMLResponse(pages.found(query, host, number, results, took))
+
+    def cached(self, request: Request) -> Response:
+        """A stored page in its frame."""
+        url, query = _asked(request)
+        stored = self._crawl.stored(url)
+        return HTMLResponse(pages.cached(url, query, stored), 404 if stored is None else 200)
+
+    def raw(self, request: Request) -> Response:
+        """A stored page itself."""
+        stored = self._crawl.stored(_asked(request)[0])
+        if stored is None:
+            raise HTTPException(404, "No segment of this crawl holds the content of this page.")
+        kind = stored.media_type if stored.media_type in PICTURES else f"{stored.media_type}; charset=utf-8"
+        return Response(stored.body, headers={"Content-Type": kind, "Content-Security-Policy": STORED_POLICY})
+
+    def anchors(self, request: Request) -> Response:
+        """The links to a page."""
+        url, query = _asked(request)
+        return HTMLResponse(pages.anchors(url, query, self._crawl.inlinks(url)))
+
+    def history(self, request: Request) -> Response:
+        """The records of a page."""
+        url, query = _asked(request)
+        return HTMLResponse(pages.history(url, query, self._crawl.history(url)))
+
+
+def make(searcher: Searcher, crawl: CrawlFiles, hosts: frozenset[str]) -> Starlette:
+    """The application; `hosts` are the names that it answers for, in lower case."""
+    site = Site(searcher, crawl)
+    css = files("minutch.search").joinpath("style.css").read_text(encoding="utf-8")
+    views: dict[str, Callable[[Request], Response]] = {
+        "/": site.search,
+        "/cached": site.cached,
+        "/raw": site.raw,
+        "/anchors": site.anchors,
+        "/history": site.history,
+        "/style.css": lambda _: Response(css, media_type="text/css"),
+        "/robots.txt": lambda _: PlainTextResponse("User-agent: *\nDisallow: /\n"),
+    }
+    return Starlette(
+        routes=[Route(path, view, methods=["GET"]) for path, view in views.items()],
+        middleware=[Middleware(_Door, hosts=hosts)],
+        exception_handlers={HTTPException: _refused, MinutchError: _failed},
+    )
+
+
+def _number(text: str) -> int:
+    """The number of a page of results."""
+    return min(max(int(text), 1), pages.MOST_PAGES) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+
+
+def _asked(request: Request) -> tuple[str, str]:
+    """The URL that a request is about, and the query that led to it."""
+    url = request.query_params.get("url", "")
+    if not url or len(url) > LONGEST_URL:
+        raise HTTPException(400, "A URL is missing: ?url=…")
+    return url, request.query_params.get("q", "").strip()[:LONGEST_QUERY]
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    title = {404: "Not found", 405: "Not allowed"}.get(error.status_code, "This can't be shown")
+    return HTMLResponse(pages.problem(title, error.detail), error.status_code, dict(error.headers or {}))
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    log.warning("%s: %s", request.url.path, error)
+    return HTMLResponse(pages.problem("This can't be read", str(error)), 500)
+
+
+class _Door:
+    """Lets in who asks for this server by name, and puts the headers on what goes out."""
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self._app, self._hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        names = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                there = {name.lower() for name, _ in message["headers"]}
+                more = {**HEADERS, "Content-Security-Policy": OWN_POLICY}
+                message["headers"] = [
+                    *message["headers"],
+                    *(
+                        (name.lower().encode(), value.encode())
+                        for name, value in more.items()
+                        if name.lower().encode() not in there
+                    ),
+                ]
+            await send(message)
+
+        if len(names) == 1 and is_ours(names[0], self._hosts):
+            await self._app(scope, receive, guarded)
+        else:
+            refusal = PlainTextResponse("the Host header names no host that this server answers for\n", 421)
+            await refusal(scope, receive, guarded)
+
+
+def is_ours(header: str, hosts: frozenset[str]) -> bool:
+    """Whether a Host header names this server: by one of its names, or by an address, which no web site can fake."""
+    name = host_of(header)
+    if name in hosts:
+        return True
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def host_of(header: str) -> str:
+    """The host of a Host header: without port, in lower case, IPv6 in its brackets."""
+    text = header.strip().lower()
+    end = text.rfind("]") + 1 if text.startswith("[") else text.find(":") if ":" in text else len(text)
+    return text[:end]

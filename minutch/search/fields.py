@@ -1,0 +1,128 @@
+"""The fields of the local index, and how their texts become words.
+
+    key                 the URL that a document is stored and deleted under
+    id host site domain lang type tld digest segment     found as they are, in lower case (id: as it is)
+    tstamp date lastModified                             points in time
+    url anchor title content                             words, in lower case, without accents
+    title_en content_en …                                the same of documents whose `lang` has a stemmer, in its place
+    binaryContent                                        stored only
+    other                                                all other fields, under their names; words and numbers
+
+Chinese, Japanese and Korean text is searched by pairs of characters. It is stored with each inner character of a run
+twice and a mark between (`paired`), so that the same plain tokenizer serves every language; `unpaired` takes it back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import tantivy
+
+KEY: Final = "key"
+OTHER: Final = "other"
+BINARY: Final = "binaryContent"
+EXACT: Final = ("host", "site", "domain", "lang", "type", "tld", "digest", "segment")
+DATES: Final = ("tstamp", "date", "lastModified")
+STEMMED: Final = ("title", "content")
+"""Fields that have a twin for each language with a stemmer."""
+TEXTS: Final = ("url", "anchor", *STEMMED)
+STEMMERS: Final = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+"""Language (ISO 639-1) → Snowball's stemmer."""
+KNOWN: Final = frozenset((KEY, "id", BINARY, *EXACT, *DATES, *TEXTS))
+"""Names that have a field of their own."""
+
+LONGEST_WORD: Final = 100
+"""Bytes; longer ones are not searched."""
+LONGEST_EXACT: Final = 8000
+
+_CJK: Final = (
+    "[\u3040-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003134f]"
+)
+"""Kana, Bopomofo, Han, Hangul."""
+_PAIR: Final = "\u2060"
+_EDGE: Final = "\u200b"
+HAS_CJK: Final = _CJK
+"""A pattern of texts that `paired` changes."""
+HAS_MARK: Final = f"[{_PAIR}{_EDGE}]"
+_INNER: Final = re.compile(f"(?<={_CJK})({_CJK})(?={_CJK})")
+_BORDER: Final = re.compile(f"(?<={_CJK})(?=(?!{_CJK})\\w)|(?<=\\w)(?<!{_CJK})(?={_CJK})")
+_MARKS: Final = re.compile(f"{_PAIR}.|{_EDGE}", re.DOTALL)
+_FOREIGN: Final = re.compile(HAS_MARK)
+
+
+def paired(text: str) -> str:
+    """The text with runs of Chinese, Japanese and Korean characters as overlapping pairs."""
+    return _INNER.sub(rf"\1{_PAIR}\1", _BORDER.sub(_EDGE, _FOREIGN.sub("", text)))
+
+
+def unpaired(text: str) -> str:
+    """The text that `paired` was given."""
+    return _MARKS.sub("", text)
+
+
+def stemmer_of(lang: str | None) -> str | None:
+    """The key of STEMMERS for a document's language (`en`, `en-GB`, `EN_us`); None where there is none."""
+    code = re.split("[-_]", lang or "", maxsplit=1)[0].lower()
+    code = "no" if code in ("nb", "nn") else code
+    return code if code in STEMMERS else None
+
+
+def schema() -> tantivy.Schema:
+    """The fields as tantivy has them."""
+    builder = tantivy.SchemaBuilder()
+    for name in (KEY, "id"):
+        builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
+    for name in EXACT:
+        builder.add_text_field(name, stored=True, fast=name == "host", tokenizer_name="exact", index_option="basic")
+    for name in DATES:
+        builder.add_date_field(name, stored=True, indexed=True, fast=True)
+    for name in TEXTS:
+        builder.add_text_field(name, stored=True, tokenizer_name="words")
+    for code in STEMMERS:
+        for name in STEMMED:
+            builder.add_text_field(f"{name}_{code}", stored=True, tokenizer_name=f"words_{code}")
+    builder.add_bytes_field(BINARY, stored=True)
+    builder.add_json_field(OTHER, stored=True, tokenizer_name="words", expand_dots_enabled=True)
+    return builder.build()
+
+
+def register(index: tantivy.Index) -> None:
+    """Make the tokenizers known to an index that has been opened."""
+    exact = _analyzer(tantivy.Tokenizer.raw(), LONGEST_EXACT).build()
+    index.register_tokenizer("exact", exact)
+    index.register_fast_field_tokenizer("exact", exact)
+    index.register_tokenizer("words", _folded().build())
+    for code, name in STEMMERS.items():
+        lowered = _analyzer(tantivy.Tokenizer.simple(), LONGEST_WORD)
+        stemmed = lowered.filter(tantivy.Filter.stemmer(name)).filter(tantivy.Filter.ascii_fold())
+        index.register_tokenizer(f"words_{code}", stemmed.build())
+
+
+def _analyzer(tokenizer: tantivy.Tokenizer, longest: int) -> tantivy.TextAnalyzerBuilder:
+    shortened = tantivy.TextAnalyzerBuilder(tokenizer).filter(tantivy.Filter.remove_long(longest))
+    return shortened.filter(tantivy.Filter.lowercase())
+
+
+def _folded() -> tantivy.TextAnalyzerBuilder:
+    return _analyzer(tantivy.Tokenizer.simple(), LONGEST_WORD).filter(tantivy.Filter.ascii_fold())

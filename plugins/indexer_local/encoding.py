@@ -1,0 +1,138 @@
+"""Documents as tantivy's JSON: known fields by their names, all others below `other`. See `minutch.search.fields`."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+import polars as pl
+
+from minutch.plugin.documents import Documents, texts_of
+from minutch.search.fields import (
+    BINARY,
+    DATES,
+    EXACT,
+    HAS_CJK,
+    HAS_MARK,
+    KEY,
+    OTHER,
+    STEMMED,
+    TEXTS,
+    paired,
+    stemmer_of,
+)
+
+_DATE: Final = pl.Datetime("ms")
+_PLAIN: Final = (pl.String(), pl.Boolean(), pl.Int32(), pl.Int64())
+_YEARS: Final = (1678, 2261)
+"""Years that tantivy's dates, which count nanoseconds, can hold whole; other dates are left out."""
+
+
+def encoded(documents: Documents) -> pl.Series:
+    """The JSON of each document (Binary)."""
+    own: dict[str, pl.Series] = {KEY: documents.keys}
+    others: dict[str, pl.Series] = {}
+    languages = _languages(documents)
+    for name in documents.names():
+        values = documents.column(name)
+        if values is None:
+            continue
+        if name in STEMMED:
+            own |= _by_language(name, _words(values), languages)
+        elif name in TEXTS:
+            own[name] = _words(values)
+        elif name == "id" or name in EXACT:
+            own[name] = texts_of(values)
+        elif name == BINARY:
+            own[name] = _base64(values)
+        elif name in DATES and _inner(values) == _DATE:
+            own[name] = _dates(values)
+        else:
+            others[name] = _plain(values)
+    return _json(own, others)
+
+
+def _inner(values: pl.Series) -> object:
+    return values.dtype.inner if isinstance(values.dtype, pl.List) else values.dtype
+
+
+def _plain(values: pl.Series) -> pl.Series:
+    """Values of any field as JSON has them."""
+    if _inner(values) == _DATE:
+        return _dates(values)
+    return values if _inner(values) in _PLAIN else texts_of(values)
+
+
+def _dates(values: pl.Series) -> pl.Series:
+    """Dates as RFC 3339."""
+    if isinstance(values.dtype, pl.List):
+        lists = values.list.eval(pl.element().filter(pl.element().dt.year().is_between(*_YEARS)))
+        return lists.list.eval(pl.element().dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
+    texts = values.dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+    return texts.zip_with(values.dt.year().is_between(*_YEARS).fill_null(False), _nulls(texts))
+
+
+def _nulls(values: pl.Series) -> pl.Series:
+    return values.clear().extend_constant(None, len(values))
+
+
+def _base64(values: pl.Series) -> pl.Series:
+    """Bytes that came as text."""
+    texts = _words(values, pair=False)
+    return pl.Series(
+        [None if text is None else base64.b64encode(text.encode()).decode() for text in texts], dtype=pl.String
+    )
+
+
+def _words(values: pl.Series, *, pair: bool = True) -> pl.Series:
+    """Texts to be searched, several values as lines."""
+    texts = texts_of(values)
+    if isinstance(texts.dtype, pl.List):
+        texts = texts.list.join("\n")
+    if not pair:
+        return texts
+    rows = texts.str.contains(f"{HAS_CJK}|{HAS_MARK}").fill_null(False).arg_true()
+    if not len(rows):
+        return texts
+    return texts.clone().scatter(rows, pl.Series([paired(text) for text in texts.gather(rows)], dtype=pl.String))
+
+
+def _languages(documents: Documents) -> pl.Series | None:
+    """The stemmer of each document; None where none has one."""
+    found = documents.column("lang")
+    if found is None:
+        return None
+    langs = texts_of(found)
+    first = langs.list.first() if isinstance(langs.dtype, pl.List) else langs
+    codes = {lang: stemmer_of(lang) for lang in first.unique() if lang is not None}
+    stemmers = first.replace_strict(codes, default=None, return_dtype=pl.String)
+    return None if stemmers.null_count() == len(stemmers) else stemmers
+
+
+def _by_language(name: str, texts: pl.Series, languages: pl.Series | None) -> dict[str, pl.Series]:
+    """A field, and its twins of the languages that occur."""
+    if languages is None:
+        return {name: texts}
+    nothing = _nulls(texts)
+    columns = {name: texts.zip_with(languages.is_null(), nothing)}
+    for code in sorted(languages.drop_nulls().unique()):
+        columns[f"{name}_{code}"] = texts.zip_with((languages == code).fill_null(False), nothing)
+    return columns
+
+
+def _json(own: dict[str, pl.Series], others: dict[str, pl.Series]) -> pl.Series:
+    """An object for each row, without the fields that it lacks: rows that have the same ones are written together."""
+    frame = pl.DataFrame([values.alias(f"o{n}") for n, values in enumerate((*own.values(), *others.values()))])
+    names = dict(zip(frame.columns, (*own, *others), strict=True))
+    mine = set(frame.columns[: len(own)])
+    missing = frame.select(pl.concat_str([pl.col(c).is_null().cast(pl.Int8) for c in frame.columns])).to_series()
+    result = pl.Series("payload", [], dtype=pl.String).extend_constant("", len(frame))
+    for pattern in missing.unique(maintain_order=True):
+        rows = (missing == pattern).arg_true()
+        there = [column for column, bit in zip(frame.columns, pattern, strict=True) if bit == "0"]
+        below = [pl.col(column).alias(names[column]) for column in there if column not in mine]
+        parts = [pl.col(column).alias(names[column]) for column in there if column in mine]
+        parts += [pl.struct(below).alias(OTHER)] if below else []
+        texts = frame[rows].select(pl.struct(parts).struct.json_encode()).to_series()
+        result = result.scatter(rows, texts)
+    return result.cast(pl.Binary).alias("payload")

@@ -1,0 +1,127 @@
+"""indexer-local: an index beside the crawl, without a server; `minutch search` and `minutch serve` look into it.
+
+    path       folder of the index, below that of the crawl unless it is absolute (index)
+    memory     megabytes for documents that are not on disk yet (128)
+    threads    that make the index (0: half as many as there are cores, four at most)
+
+Documents are replaced and deleted by their URLs. What is written shows at the end of the job: a job that is killed
+leaves the index of the one before. The end of a job is a commit, with -noCommit too, as nobody else could make one.
+With `minutch.index.local.rebuild` a new index takes the place of the old one, whatever version wrote that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import polars as pl
+
+from minutch.errors import IndexWriterError, LockedError
+from minutch.plugin.documents import Documents
+from minutch.plugin.parameters import Parameters
+from minutch.plugin.points import Action, IndexWriter, Refused
+from minutch.records.document import NutchDocument
+from minutch.search.fields import KEY
+from minutch.search.localindex import REBUILD_PROPERTY, LocalIndex, created, opened
+from plugins.indexer_local.encoding import encoded
+
+CRAWL_PROPERTY = "minutch.index.crawl"
+"""The folder of the crawl that is indexed; jobs set it."""
+LEAST_MEMORY = 16
+"""Megabytes that tantivy asks for, for each thread."""
+MOST_THREADS = 4
+
+
+class LocalIndexWriter(IndexWriter):
+    """Writes one index."""
+
+    def configure(self, parameters: Parameters) -> None:
+        self.path = Path(self.conf.get(CRAWL_PROPERTY) or ".", parameters.get("path") or "index")
+        self.memory = parameters.get_int("memory", 128)
+        self.threads = parameters.get_int("threads", 0)
+        if self.threads < 0:
+            raise parameters.wrong("threads", "0 or more")
+        if self.memory < LEAST_MEMORY:
+            raise parameters.wrong("memory", f"{LEAST_MEMORY} or more")
+        self.threads = self.threads or max(1, min(MOST_THREADS, (os.cpu_count() or 1) // 2))
+
+    def encode(self, doc: NutchDocument) -> bytes:
+        documents = Documents(pl.Series([str(doc.first("id") or "")]))
+        documents.replace([doc])
+        return bytes(self.encode_columns(documents)[0])
+
+    def encode_columns(self, documents: Documents) -> pl.Series:
+        """The JSON of each document."""
+        return encoded(documents)
+
+    def open(self) -> None:
+        self._held = ExitStack()
+        place = LocalIndex(self.path)
+        if self.path.is_dir() and not place.exists() and any(self.path.iterdir()):
+            leftovers = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
+            if leftovers:
+                raise IndexWriterError(f"{self.path} is no index: {leftovers[0]} is in it")
+        try:
+            self._held.enter_context(place.lock())
+            if place.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
+                place.require()
+                index = opened(place.current)
+            else:
+                index = created(self._held.enter_context(place.replacement(keep_old=False)))
+            self._writer = index.writer(max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads)
+        except BaseException as exc:
+            self._release(exc)
+            if isinstance(exc, LockedError):
+                raise IndexWriterError(f"another job writes to the index: {exc}", hint=exc.hint) from exc
+            if isinstance(exc, OSError):
+                raise IndexWriterError(f"{self.path}: can't be written: {exc.strerror}") from exc
+            raise
+
+    def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
+        refused = []
+        for key, payload in actions:
+            self._writer.delete_documents_by_term(KEY, key)
+            if payload is None:
+                continue
+            try:
+                self._writer.add_json(payload.decode())
+            except ValueError as exc:
+                if not str(exc).startswith("The "):  # of the document: "The field …", "The provided string …"
+                    raise IndexWriterError(f"{self.path}: can't be written: {exc}") from exc
+                refused.append(Refused(key, str(exc)))
+        return refused
+
+    def commit(self) -> None:
+        self._committed(self._writer.commit)
+
+    def close(self) -> None:
+        self._committed(self._writer.commit)
+        self._committed(self._writer.wait_merging_threads)
+        del self._writer
+        self._held.close()
+
+    def _committed(self, step: Callable[[], object]) -> None:
+        try:
+            step()
+        except (ValueError, OSError) as exc:
+            raise IndexWriterError(f"{self.path}: can't be written: {exc}") from exc
+
+    def abort(self) -> None:
+        if hasattr(self, "_writer"):
+            self._writer.rollback()
+            del self._writer
+        if hasattr(self, "_held"):
+            self._release(IndexWriterError("given up"))
+
+    def _release(self, error: BaseException) -> None:
+        """Let go of what is held, and remove what is half done."""
+        self._held.__exit__(type(error), error, error.__traceback__)
+
+    def describe(self) -> dict[str, tuple[str, object]]:
+        return {
+            "path": ("folder of the index", self.path),
+            "memory": ("megabytes for documents that are not on disk yet", self.memory),
+            "threads": ("threads that make the index", self.threads),
+        }
