@@ -211,7 +211,7 @@ def history(url: str, query: str, events: Sequence[Event]) -> str:
     """The records of a URL."""
     if not events:
         return _view("history", url, query, e("p", "Neither the crawldb nor a segment knows this URL."))
-    return _view("history", url, query, _table("Records", _COLUMNS, [_event(event) for event in events]))
+    return _view("history", url, query, _table("Records", _COLUMNS, [_event(event) for event in events], "records"))
 
 
 _COLUMNS: Final = ("Where", "Status", "Time", "Modified", "Score", "Signature", "Interval", "Parse", "More")
@@ -234,9 +234,9 @@ def _event(event: Event) -> Markup:
     return e("tr", e("th", cells[0], scope="row"), *(e("td", cell) for cell in cells[1:]))
 
 
-def _table(name: str, columns: Sequence[str], rows: Sequence[Markup]) -> Markup:
+def _table(name: str, columns: Sequence[str], rows: Sequence[Markup], kind: str | None = None) -> Markup:
     head = e("thead", e("tr", *(e("th", column, scope="col") for column in columns)))
-    table = e("table", e("caption", name, class_="hidden"), head, e("tbody", *rows))
+    table = e("table", e("caption", name, class_="hidden"), head, e("tbody", *rows), class_=kind)
     return e("div", table, class_="wide", tabindex="0", role="region", aria_label=name)
 
 

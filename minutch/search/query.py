@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -26,6 +26,9 @@ MOST_WORDS: Final = 60
 """Words of a query; more are left out."""
 BOOSTS: Final = {"title": 3.0, "anchor": 1.5, "url": 0.5}
 """Weights of the fields that words without a field are looked for in; 1 is that of content."""
+_K1, _B = 1.2, 0.75
+"""tantivy's parameters of BM25."""
+_LEAST_SHARE: Final = 0.001
 
 _PIECE: Final = re.compile(
     r"""(?P<sign>[+-]?)
@@ -46,7 +49,7 @@ _BEGINNING: Final = re.compile(r"\w{2,}\*")
 _SPECIAL: Final = re.compile(r'["\\]')
 
 
-def rewritten(text: str, languages: Sequence[str] = ()) -> str:
+def rewritten(text: str, languages: Collection[str] = ()) -> str:
     """A query of tantivy's for what somebody has typed; `languages` are those with a stemmer in the index."""
     pieces: list[str] = []
     groups: list[str | None] = [None]
@@ -68,17 +71,27 @@ def rewritten(text: str, languages: Sequence[str] = ()) -> str:
     return " ".join(kept)
 
 
-def default_fields(languages: Sequence[str]) -> list[str]:
+def default_fields(languages: Collection[str]) -> list[str]:
     """The fields that words without a field are looked for in."""
     return [*TEXTS, *(f"{name}_{code}" for name in STEMMED for code in languages)]
 
 
-def boosts(languages: Sequence[str]) -> dict[str, float]:
-    """The weights of these fields."""
-    return {name: BOOSTS.get(name.partition("_")[0], 1.0) for name in default_fields(languages)}
+def boosts(languages: Mapping[str, float]) -> dict[str, float]:
+    """The weights of these fields; `languages` with the share that each has of all documents.
+
+    BM25 takes the mean length of a field over all documents, so that a field which few have looks long wherever it is
+    found. The weights of fields by language make up for that, for texts of the usual length.
+    """
+    shares = {"": max(1 - sum(languages.values()), _LEAST_SHARE), **languages}
+    found = dict(BOOSTS)
+    for name in STEMMED:
+        for code, share in shares.items():
+            weight = BOOSTS.get(name, 1.0) * (1 + _K1 * (1 - _B + _B / share)) / (1 + _K1)
+            found[f"{name}_{code}" if code else name] = weight
+    return found
 
 
-def _piece(found: re.Match[str], name: str | None, languages: Sequence[str]) -> str:
+def _piece(found: re.Match[str], name: str | None, languages: Collection[str]) -> str:
     """One word, phrase or range in its field."""
     sign, word = found["sign"], found["word"] or ""
     if found["field"] is None and word.strip("+-!^~*:[]{}<>\\/") in _OPERATORS:
@@ -95,7 +108,7 @@ def _piece(found: re.Match[str], name: str | None, languages: Sequence[str]) -> 
     return _plain(sign, name, word, languages)
 
 
-def _plain(sign: str, name: str | None, word: str, languages: Sequence[str]) -> str:
+def _plain(sign: str, name: str | None, word: str, languages: Collection[str]) -> str:
     """A word, or several that its punctuation parts: those have to stand in a row."""
     if word == ALL and name is None:
         return ALL
@@ -111,14 +124,14 @@ def _quoted(word: str) -> str:
     return '"' + _SPECIAL.sub(" ", word) + '"'
 
 
-def _matching(name: str | None, pattern: str, languages: Sequence[str]) -> str:
+def _matching(name: str | None, pattern: str, languages: Collection[str]) -> str:
     """Words of the index by a pattern. A character of a language without blanks is in the pairs on both its sides."""
     names = [name] if name else default_fields(languages)
     every = [one for field in names for one in _twins(field, languages)]
     return "(" + " OR ".join(f"{field}:/{pattern}/" for field in dict.fromkeys(every)) + ")"
 
 
-def _twins(name: str, languages: Sequence[str]) -> list[str]:
+def _twins(name: str, languages: Collection[str]) -> list[str]:
     """The fields of the index that a field's name stands for."""
     if name in STEMMED:
         return [name, *(f"{name}_{code}" for code in languages)]
@@ -127,7 +140,7 @@ def _twins(name: str, languages: Sequence[str]) -> list[str]:
     return [f"{OTHER}.{name}"]
 
 
-def _in_field(sign: str, name: str | None, value: str, languages: Sequence[str]) -> str:
+def _in_field(sign: str, name: str | None, value: str, languages: Collection[str]) -> str:
     if name is None:
         return sign + value
     if name in EXACT or name in ("id", "key"):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import tantivy
 
 from minutch.search import query as queries
-from minutch.search.fields import KEY, OTHER, STEMMED, STEMMERS, unpaired
+from minutch.search.fields import KEY, OTHER, STEMMED, STEMMERS, stemmer_of, unpaired
 from minutch.search.localindex import LocalIndex
 
 SNIPPET: Final = 240
@@ -69,10 +69,16 @@ class Searcher:
         self._index = self.place.open()
         self._state = self.place.state()
         self._searcher = self._index.searcher()
-        self.languages = [code for code in STEMMERS if self._has_language(code)]
+        self.languages = self._shares()
 
-    def _has_language(self, code: str) -> bool:
-        return any(True for _ in self._searcher.terms_with_prefix(f"content_{code}", "", limit=1))
+    def _shares(self) -> dict[str, float]:
+        """The languages with a stemmer, and the share that each has of all documents."""
+        shares: dict[str, float] = {}
+        for lang, count in self._searcher.terms_with_prefix("lang", ""):
+            code = stemmer_of(lang)
+            if code is not None:
+                shares[code] = shares.get(code, 0.0) + count / max(self.count, 1)
+        return shares
 
     def refresh(self) -> None:
         """Go on to the index's last commit."""
@@ -174,7 +180,7 @@ class _Marker:
 
 
 def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:
-    """A stored text as it was, in pieces; `ranges` count bytes. One mark is enough for a character that is stored twice."""
+    """A stored text as it was, in pieces; `ranges` count bytes. Of a character stored twice, one mark is enough."""
     data = fragment.encode()
     marks: list[bool] = []
     for number, piece in enumerate(_cut(data, ranges)):

@@ -24,8 +24,9 @@ from minutch.search.fields import (
 
 _DATE: Final = pl.Datetime("ms")
 _PLAIN: Final = (pl.String(), pl.Boolean(), pl.Int32(), pl.Int64())
-_YEARS: Final = (1678, 2261)
-"""Years that tantivy's dates, which count nanoseconds, can hold whole; other dates are left out."""
+_RFC_3339: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
+_SPAN: Final = (-9_214_560_000_000, 9_214_646_399_999)
+"""Milliseconds from 1678 to 2261, what tantivy's dates, which count nanoseconds, can hold; others are left out."""
 
 
 def encoded(documents: Documents) -> pl.Series:
@@ -66,10 +67,10 @@ def _plain(values: pl.Series) -> pl.Series:
 def _dates(values: pl.Series) -> pl.Series:
     """Dates as RFC 3339."""
     if isinstance(values.dtype, pl.List):
-        lists = values.list.eval(pl.element().filter(pl.element().dt.year().is_between(*_YEARS)))
-        return lists.list.eval(pl.element().dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
-    texts = values.dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
-    return texts.zip_with(values.dt.year().is_between(*_YEARS).fill_null(False), _nulls(texts))
+        held = values.list.eval(pl.element().filter(pl.element().cast(pl.Int64).is_between(*_SPAN)))
+        return held.list.eval(pl.element().dt.strftime(_RFC_3339))
+    held = values.zip_with(values.cast(pl.Int64).is_between(*_SPAN).fill_null(False), _nulls(values))
+    return held.dt.strftime(_RFC_3339)
 
 
 def _nulls(values: pl.Series) -> pl.Series:
