@@ -186,9 +186,10 @@ def cached(url: str, query: str, stored: Stored | None) -> str:
     """The stored page in a frame."""
     if stored is None:
         return _view("cached", url, query, e("p", "No segment of this crawl holds the content of this page."))
-    when = f"Fetched {_time(stored.fetched)}" if stored.fetched is not None else "Stored"
+    when = joined("Fetched ", _time(stored.fetched)) if stored.fetched is not None else "Stored"
     kind = f"the text of a page of the type {stored.original_type}" if stored.is_text_only else stored.original_type
-    said = e("p", f"{when}, in segment {stored.segment}; {kind}. Scripts, forms and links of the page are off.")
+    off = "Scripts, forms and links of the page are off."
+    said = e("p", when, f", in segment {stored.segment}; {kind}. {off}")
     source = f"raw?{_encoded({'url': url})}"
     frame = e("iframe", src=source, sandbox="", title="The stored page", referrerpolicy="no-referrer", tabindex="0")
     return _view("cached", url, query, said, frame)
@@ -223,11 +224,11 @@ def _event(event: Event) -> Markup:
     cells = (
         event.where if is_db else f"segment {event.where}",
         event.status,
-        f"next {_time(event.time)}" if is_db else _time(event.time),
+        joined("next ", _time(event.time)) if is_db else _time(event.time),
         _time(event.modified) if event.modified > 0 else "–",
         f"{event.score:g}",
         e("code", event.signature) if event.signature else "–",
-        str(timedelta(seconds=event.interval)),
+        _duration(event.interval),
         e("bdi", event.parsed) if event.parsed else "–",
         e("ul", *more) if more else "–",
     )
@@ -245,9 +246,17 @@ def problem(title: str, sentence: str) -> str:
     return page(title, e("h1", title), e("p", sentence))
 
 
-def _time(ms: int) -> str:
+def _time(ms: int) -> Markup:
     """A time in UTC; beyond what calendars hold, as the number it is."""
     try:
-        return (_EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%d %H:%M:%S UTC")
+        found = _EPOCH + timedelta(milliseconds=ms)
     except OverflowError:
-        return f"{ms} ms"
+        return joined(f"{ms} ms")
+    day, clock = f"{found:%Y-%m-%d}", f"{found:%H:%M:%S}"
+    return e("time", e("span", day), " ", e("span", clock), " UTC", datetime=f"{day}T{clock}Z")
+
+
+def _duration(seconds: int) -> str:
+    """A fetch interval."""
+    days, rest = divmod(seconds, 86400)
+    return f"{days:,} day{'' if days == 1 else 's'}" if days and not rest else str(timedelta(seconds=seconds))

@@ -75,6 +75,7 @@ async def _serve(
     listener: socket.socket, host: str, searcher: Searcher, crawl: CrawlFiles, context: JobContext
 ) -> None:
     import uvicorn
+    from anyio import to_thread
 
     from minutch.search.app import make
 
@@ -95,6 +96,7 @@ async def _serve(
             h11_max_incomplete_event_size=1 << 17,
         )
     )
+    await to_thread.run_sync(searcher.search, "*")  # what the first page would wait for
     context.print(f"{searcher.count:,} documents: http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends it)")
     context.out.flush()
     await server.serve(sockets=[listener])

@@ -126,7 +126,7 @@ def test_history_has_every_record(client: TestClient) -> None:
     order = [text.index(word) for word in ("segment 20240101000000", "segment 20240102000000", ">crawldb<")]
     assert order == sorted(order)
     assert text.count("fetch_success") == 2 and "db_fetched" in text
-    assert "2023-11-14 22:13:20 UTC" in text and ">1.5<" in text and "success" in text
+    assert 'datetime="2023-11-14T22:13:20Z"' in text and ">1.5<" in text and "success" in text
 
 
 @pytest.mark.parametrize(
