@@ -123,6 +123,8 @@ def test_a_hostile_page_does_nothing(browser: Chromium, site: str, view: str) ->
     assert [url for url in browser.requested() if not url.startswith((site, "data:"))] == []
     assert browser.run("location.href") == start
     assert browser.run("document.title") != "owned"
+    if view == "cached":
+        assert browser.frame_address() == about(site, "raw", HOSTILE).partition("&q=")[0]
     strings = browser.strings(frame=view == "cached")
     assert "IFRAME" in strings and "out" in strings  # it is the page
     assert "ran" not in strings
@@ -147,7 +149,8 @@ def test_links_and_forms_of_a_stored_page_lead_nowhere(browser: Chromium, site: 
         browser.send("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
     threading.Event().wait(0.4)
     assert browser.run("location.href") == about(site, "cached", HOSTILE)
-    assert browser.run("document.querySelector('iframe') !== null")
+    assert browser.frame_address() == about(site, "raw", HOSTILE).partition("&q=")[0]
+    assert [url for url in browser.requested() if not url.startswith((site, "data:"))] == []
 
 
 def test_a_hostile_hit_is_text(browser: Chromium, site: str) -> None:

@@ -138,12 +138,20 @@ class Chromium:
         """What the window shows, as PNG."""
         return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])
 
+    def _frame(self) -> dict[str, Any]:
+        """The only frame of the page, which has a process of its own."""
+        (target,) = self.send("Target.getTargets", filter=[{"type": "iframe"}])["targetInfos"]
+        return dict(target)
+
+    def frame_address(self) -> str:
+        """Where the frame of the page is."""
+        return str(self._frame()["url"])
+
     def strings(self, *, frame: bool = False) -> list[str]:
         """All strings of the page, or of the one in its frame: tags, attributes, texts."""
         if frame:
-            targets = self.send("Target.getTargets", filter=[{"type": "iframe"}])["targetInfos"]
-            inside = self.send("Target.attachToTarget", targetId=targets[0]["targetId"], flatten=True)["sessionId"]
-            self._inside = inside
+            target = self._frame()["targetId"]
+            self._inside = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         try:
             return list(self.send("DOMSnapshot.captureSnapshot", computedStyles=[])["strings"])
         finally:
