@@ -65,7 +65,7 @@ class Site:
 
     def _current(self) -> Searcher:
         with self._lock:
-            self._searcher.refresh()
+            self._searcher = self._searcher.newest()
             return self._searcher
 
     def search(self, request: Request) -> Response:

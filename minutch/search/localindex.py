@@ -87,8 +87,9 @@ class LocalIndex(Database):
         """Something that is different after every commit."""
         try:
             found = (self.current / META).stat()
-        except OSError as exc:
-            raise StoreError(f"{self.path} has no index") from exc
+        except OSError:
+            self.require()
+            raise StoreError(f"{self.path} has no index: {META} is not there") from None
         return found.st_ino, found.st_mtime_ns, found.st_size
 
 

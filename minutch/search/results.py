@@ -59,15 +59,12 @@ class Results:
 
 
 class Searcher:
-    """Searches in an index, always in its last commit. Raises StoreError, FormatError."""
+    """Searches in an index as it was left by a commit; any number of threads may. Raises StoreError, FormatError."""
 
     def __init__(self, path: Path) -> None:
         self.place = LocalIndex(path)
-        self._open()
-
-    def _open(self) -> None:
-        self._index = self.place.open()
         self._state = self.place.state()
+        self._index = self.place.open()
         self._searcher = self._index.searcher()
         self.languages = self._shares()
 
@@ -80,10 +77,9 @@ class Searcher:
                 shares[code] = shares.get(code, 0.0) + count / max(self.count, 1)
         return shares
 
-    def refresh(self) -> None:
-        """Go on to the index's last commit."""
-        if self.place.state() != self._state:
-            self._open()
+    def newest(self) -> Searcher:
+        """This one, or one for the commit that has come since."""
+        return self if self.place.state() == self._state else Searcher(self.place.path)
 
     @property
     def count(self) -> int:

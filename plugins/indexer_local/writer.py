@@ -1,6 +1,7 @@
 """indexer-local: an index beside the crawl, without a server; `minutch search` and `minutch serve` look into it.
 
-    path       folder of the index, below that of the crawl unless it is absolute (index)
+    path       folder of the index, below that of the crawl unless it is absolute (index); indexchecker, which knows no
+               crawl, takes the working folder
     memory     megabytes for documents that are not on disk yet (128)
     threads    that make the index (0: half as many as there are cores, four at most)
 

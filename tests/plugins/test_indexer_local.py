@@ -226,6 +226,34 @@ def test_a_killed_job_leaves_the_last_commit_and_no_lock(tmp_path: Path) -> None
     assert urls(tmp_path) == ["kept", "next"]
 
 
+FULL = """
+import resource, sys
+from pathlib import Path
+from tests.plugins.test_indexer_local import *
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+writer = writer_of(Path(sys.argv[1]), memory="16")
+try:
+    writer.open()
+    for n in range(40):
+        text = " ".join(f"word{n}x{m}" for m in range(20_000))
+        writer.write([Action(f"k{n}", writer.encode(document(id=f"k{n}", content=text)))])
+    writer.commit()
+except IndexWriterError as error:
+    writer.abort()
+    print(error)
+"""
+
+
+def test_a_full_disk_ends_the_job_and_leaves_the_last_commit(tmp_path: Path) -> None:
+    written(writer_of(tmp_path), document(id="kept"))
+    command = [sys.executable, "-c", FULL, str(tmp_path)]
+    ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert ended.stdout.startswith(f"{tmp_path}: can't be written: "), ended.stderr
+    assert urls(tmp_path) == ["kept"]
+    written(writer_of(tmp_path), document(id="next"))
+    assert urls(tmp_path) == ["kept", "next"]
+
+
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     first = writer_of(tmp_path)
     first.open()
