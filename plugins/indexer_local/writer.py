@@ -71,6 +71,7 @@ class LocalIndexWriter(IndexWriter):
                 index = opened(place.current)
             else:
                 index = created(self._held.enter_context(place.replacement(keep_old=False)))
+            self._before, self._last = index.searcher(), ""
             self._writer = index.writer(max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads)
         except BaseException as exc:
             self._release(exc)
@@ -83,7 +84,8 @@ class LocalIndexWriter(IndexWriter):
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
         refused = []
         for key, payload in actions:
-            self._writer.delete_documents_by_term(KEY, key)
+            if self._may_have(key):
+                self._writer.delete_documents_by_term(KEY, key)
             if payload is None:
                 continue
             try:
@@ -93,6 +95,14 @@ class LocalIndexWriter(IndexWriter):
                     raise IndexWriterError(f"{self.path}: can't be written: {exc}") from exc
                 refused.append(Refused(key, str(exc)))
         return refused
+
+    def _may_have(self, key: str) -> bool:
+        """Whether the index may have a document of this URL; in vain, a deletion costs as much as a document.
+
+        Actions come in the order of the URLs: one that is not behind the last may have come before.
+        """
+        came, self._last = key <= self._last, max(key, self._last)
+        return came or self._before.doc_freq(KEY, key) > 0
 
     def commit(self) -> None:
         self._committed(self._writer.commit)

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.searching [--documents 200000] [--folder DIR] [--json FILE]
 
-Made-up documents of 900 words (5.6 KB), drawn as words of a language are (Zipf). `index`: a job's way, documents as columns,
+Made-up documents of 900 words, drawn as words of a language are (Zipf). `index`: a job's way, documents as columns,
 encoded and written by indexer-local; `bare`: tantivy's documents made of the same values, added and committed, with the
 same tokenizers, memory and threads. Both in one process, CPU seconds of all threads. Then searches in the process and
 pages of `serve`, over loopback. Prints a Markdown table.
@@ -51,7 +51,7 @@ QUERIES = (
     '"w1 w2"',
     "w3 -w4",
     "title:w9",
-    "w2 host:h7.example.org",
+    "w2 host:h0007.example.org",
     "wor*",
 )
 
@@ -64,11 +64,12 @@ def chunks(count: int) -> Iterator[dict[str, list[str]]]:
         size = min(CHUNK, count - start)
         numbers = np.searchsorted(shares, random.random((size, WORDS_PER_PAGE)) * shares[-1])
         texts = [" ".join(map(words.__getitem__, row)) for row in numbers.tolist()]
-        urls = [f"http://h{n % 997}.example.org/{n}" for n in range(start, start + size)]
+        hosts = [f"h{n // 200:04}.example.org" for n in range(start, start + size)]
+        urls = [f"http://{host}/{n:07}" for n, host in enumerate(hosts, start)]
         yield {
             "id": urls,
             "url": urls,
-            "host": [f"h{n % 997}.example.org" for n in range(start, start + size)],
+            "host": hosts,
             "title": [" ".join(text.split(" ", 5)[:5]) for text in texts],
             "content": texts,
         }
