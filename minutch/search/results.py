@@ -36,8 +36,13 @@ class Hit:
     score: float
     title: str
     snippet: list[Piece]
-    fields: dict[str, list[Any]] = field(repr=False)
-    """The document: values by the names that the index writer was given."""
+    stored: dict[str, list[Any]] = field(repr=False)
+    """The document as the index has it."""
+
+    @property
+    def fields(self) -> dict[str, list[Any]]:
+        """The document: values by the names that the index writer was given."""
+        return dict(_fields(self.stored))
 
     def as_json(self) -> str:
         """The hit on one line; words that were searched for stand in <b> in the snippet, whose text is escaped."""
@@ -125,14 +130,19 @@ class Searcher:
         document = self._searcher.doc(address)
         stored = document.to_dict()
         url = str(stored[KEY][0])
-        fields = dict(_fields(stored))
-        title = " ".join(" ".join(map(str, fields.get("title", []))).split())[:LONGEST_TITLE]
-        name = next((name for name in stored if name.partition("_")[0] == "content"), "")
-        return Hit(url, float(score), title, marker.snippet(name, document) if name else [], fields)
+        titles = [unpaired(stored[name][0]) for name in _those_of("title", stored)]
+        title = " ".join(" ".join(titles).split())[:LONGEST_TITLE]
+        snippet = next((marker.snippet(name, document) for name in _those_of("content", stored)), [])
+        return Hit(url, float(score), title, snippet, stored)
 
 
 def _unscored(query: tantivy.Query) -> tantivy.Query:
     return tantivy.Query.const_score_query(query, 0.0)
+
+
+def _those_of(base: str, stored: dict[str, list[Any]]) -> list[str]:
+    """The fields of a document that are `base` in some language."""
+    return [name for name in stored if name == base or name.startswith(f"{base}_")]
 
 
 def _fields(stored: dict[str, list[Any]]) -> Iterator[tuple[str, list[Any]]]:
