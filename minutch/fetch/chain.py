@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from minutch.clock import Clock
 from minutch.errors import ProtocolError
+from minutch.fetch.addresses import nothing_to_learn
 from minutch.fetch.decisions import (
     PERMANENT_REFRESH_SECONDS,
     REPR_KEY,
@@ -127,6 +128,8 @@ class ChainRunner:
     stats: FetchStats
     handover: Handover
     stopping: Callable[[], bool] = lambda: False
+    learn: Callable[[Iterable[str]], Awaitable[None]] = nothing_to_learn
+    """Waits until `queue_key` can name the queues of these URLs."""
     _no_robots: list[Content] | None = field(default=None, init=False)
 
     async def run(self, chain: Chain) -> None:
@@ -245,9 +248,11 @@ class ChainRunner:
             self._failed(chain, output, now)
             return False
         if page is not None:
+            if self.settings.follow.depth > 0:
+                await self.learn(link for _, links in page.outlinks for link in links)
             self.handover.parsed(chain, page)
         location = _location(output.status, page)
-        return location is not None and self._redirect(chain, *location, now)
+        return location is not None and await self._redirect(chain, *location, now)
 
     def _failed(self, chain: Chain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item
@@ -274,7 +279,7 @@ class ChainRunner:
 
     # -- redirects ---------------------------------------------------------------------------------------------
 
-    def _redirect(self, chain: Chain, location: str, temporary: bool, now: int) -> bool:
+    async def _redirect(self, chain: Chain, location: str, temporary: bool, now: int) -> bool:
         """True if the target is `chain.item` now, to be fetched at once."""
         item, settings = chain.item, self.settings.redirects
         target = self.rules.target(item.url, location)
@@ -291,6 +296,7 @@ class ChainRunner:
             self.stats.events["hit_by_timelimit_total"] += 1
             self._link(chain, item, target, now)
             return False
+        await self.learn([target])
         queue_id = self.queue_key(target)
         if queue_id is None:
             self.stats.events["redirect_not_created_total"] += 1

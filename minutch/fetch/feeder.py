@@ -7,12 +7,13 @@ fetcher.queue.depth.multiplier. Every listed URL is handed to the queues or back
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from minutch.errors import StoreError, UrlError
+from minutch.fetch.addresses import Addresses
 from minutch.fetch.hosts import QueueKey
 from minutch.fetch.ledger import Outcome
 from minutch.fetch.queues import FetchItem
@@ -24,6 +25,11 @@ log = logging.getLogger(__name__)
 
 REMEMBERED: Final = 10_000
 """Queues that are remembered as announced."""
+AHEAD: Final = 100
+"""Entries whose hosts are asked for before it is their turn, where queues are named by addresses."""
+
+_Entry = tuple[str, CrawlDatum, str | None]
+"""URL as listed, datum, URL to fetch: None if filters refuse it."""
 
 Change = Callable[[str], str | None]
 
@@ -54,6 +60,13 @@ def count_entries(files: Iterable[Path]) -> int:
     return count
 
 
+class Later:
+    """In place of an item: the address of the next one's host is still being asked for."""
+
+
+LATER: Final = Later()
+
+
 class Feeder:
     """Items of the fetch list one by one, without those that an earlier run of the same fetch settled."""
 
@@ -67,12 +80,13 @@ class Feeder:
         keep: Change | None = None,
         mine: Callable[[str], bool] = lambda queue_id: True,
         announce: Callable[[str], None] = lambda url: None,
+        addresses: Addresses | None = None,
     ) -> None:
         """`mine` says whether this process fetches a queue; what belongs to others is passed over.
 
-        `announce` gets a URL of each queue that comes up.
+        `announce` gets a URL of each queue that comes up. `addresses` are what `key` knows, if it needs them.
         """
-        self._entries = iter(entries)
+        self._entries = ((listed, datum, self._change(listed)) for listed, datum in entries)
         self._key = key
         self._settled = settled if settled is not None else Counter()
         self._normalize = normalize
@@ -80,14 +94,18 @@ class Feeder:
         self._mine = mine
         self._announce = announce
         self._announced: set[str] = set()
+        self._addresses = addresses
+        self._ahead: deque[_Entry] = deque()
         self.done = False
         self.total = 0
         """Listed URLs that this process is responsible for, settled ones included."""
 
-    def next(self) -> FetchItem | tuple[str, CrawlDatum, Outcome] | None:
-        """The next item; a URL that can't be fetched with its outcome; None at the end (`done`)."""
-        for listed, datum in self._entries:
-            url = self._change(listed)
+    def next(self) -> FetchItem | tuple[str, CrawlDatum, Outcome] | Later | None:
+        """The next item; a URL that can't be fetched with its outcome; LATER; None at the end (`done`)."""
+        while (entry := self._entry()) is not None:
+            if isinstance(entry, Later):
+                return entry
+            listed, datum, url = entry
             queue_id = None if url is None else self._key(url)
             if not self._mine(queue_id or listed):
                 continue
@@ -103,6 +121,20 @@ class Feeder:
             return FetchItem(url, datum, queue_id, listed)
         self.done = True
         return None
+
+    def _entry(self) -> _Entry | Later | None:
+        """The next entry, once the address of its host is known."""
+        if self._addresses is None:
+            return next(self._entries, None)
+        while len(self._ahead) < AHEAD and (entry := next(self._entries, None)) is not None:
+            self._ahead.append(entry)
+            if entry[2] is not None:
+                self._addresses.begin(entry[2])
+        if not self._ahead:
+            return None
+        url = self._ahead[0][2]
+        waiting = url is not None and self._addresses.begin(url) is not None
+        return LATER if waiting else self._ahead.popleft()
 
     def _announce_once(self, url: str, queue_id: str) -> None:
         if queue_id not in self._announced:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from minutch.clock import Clock
 from minutch.errors import MinutchError, StoreError
 from minutch.fetch.chain import FAILED, ROBOTS_DEFER, Chain, ChainRunner, pack_follow
-from minutch.fetch.feeder import Feeder
+from minutch.fetch.feeder import Feeder, Later
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import FetchLog, Frame, Part
 from minutch.fetch.queues import FetchItem, FetchQueues, QueuingStatus
@@ -77,6 +77,10 @@ class Snapshot:
     """Seconds that the longest queue takes for its rests alone."""
 
 
+async def _nothing() -> None:
+    return
+
+
 @dataclass(slots=True)
 class Hooks:
     """What others want to hear of the loop; each may be left out."""
@@ -89,6 +93,8 @@ class Hooks:
     settled: Callable[[Frame], None] = lambda frame: None
     nothing_to_do: Callable[[], bool] = lambda: True
     """Asked when all is done: False if more items may come from elsewhere."""
+    begun: Callable[[], Awaitable[None]] = _nothing
+    """Awaited before the first page."""
     ended: Callable[[], None] = lambda: None
     """Called in a thread when the loop has ended."""
 
@@ -130,6 +136,7 @@ class FetchLoop:
         self._threads = self.settings.threads
         helpers = [loop.create_task(self._watch()), loop.create_task(self._sync())]
         try:
+            await self.hooks.begun()
             self._pump()
             await self._end
         finally:
@@ -215,6 +222,8 @@ class FetchLoop:
         depth = self.settings.queue_depth
         while not self.feeder.done and (self._stopping is not None or self.queues.size < depth):
             found = self.feeder.next()
+            if isinstance(found, Later):
+                return  # until `wake`
             if found is None:
                 self.queues.feeding = False
             elif isinstance(found, tuple):

@@ -9,28 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.errors import ProtocolError
+from minutch.errors import ProtocolError, UrlError
+from minutch.fetch.addresses import Addresses, nothing_to_learn
 from minutch.fetch.chain import ChainRunner, unpack_follow
 from minutch.fetch.closing import stored_codec
 from minutch.fetch.decisions import RedirectRules
 from minutch.fetch.feeder import Feeder, fetch_list
-from minutch.fetch.hosts import queue_key
+from minutch.fetch.hosts import QueueKey, queue_key
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import FetchLog, Part, frames
 from minutch.fetch.loop import FetchLoop, Hooks
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import PageParser, Recorder
-from minutch.fetch.settings import FetchSettings
+from minutch.fetch.settings import BY_IP, FetchSettings
 from minutch.fetch.state import FetchState
 from minutch.fetch.stats import FetchStats
 from minutch.parse.mime import MimeUtil
@@ -39,6 +38,7 @@ from minutch.plugin.chains import SCOPE_DEFAULT, SCOPE_FETCHER, ScoringFilters, 
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.segment.store import Segment
+from minutch.urls.idn import to_ascii_2008
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +98,7 @@ class FetchSession:
     loop: FetchLoop
     protocols: ProtocolLookup
     log: FetchLog
+    addresses: Addresses | None = None
 
     async def run(self) -> None:
         """Fetch; close connections and the log whatever happens."""
@@ -105,20 +106,11 @@ class FetchSession:
             await self.loop.run()
         finally:
             self.loop.recorder.close()
+            if self.addresses is not None:
+                self.addresses.close()
             await self.protocols.close()
             await asyncio.get_running_loop().run_in_executor(None, self.log.close)
             await asyncio.get_running_loop().run_in_executor(None, self.loop.hooks.ended)
-
-
-@lru_cache(maxsize=10_000)
-def resolve_address(host: str) -> str | None:
-    """The first IPv4 (else any) address of a host, None if it has none (java.net.InetAddress.getByName)."""
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return None
-    addresses = [str(entry[4][0]) for entry in found]
-    return next((address for address in addresses if ":" not in address), addresses[0] if addresses else None)
 
 
 def open_session(
@@ -141,9 +133,10 @@ def open_session(
     hooks = hooks or Hooks()
     follow = settings.parse and settings.follow.depth > 0
     queues = FetchQueues(settings.queues, follow=follow, seed=now)
-    key = queue_key(settings.queues.mode, resolve_address)
     filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
     protocols = ProtocolLookup(conf)
+    addresses = Addresses(protocols.addresses_of) if settings.queues.mode == BY_IP else None
+    key = queue_key(settings.queues.mode, _no_address if addresses is None else addresses.known)
     feeder = Feeder(
         fetch_list(files),
         key,
@@ -152,6 +145,7 @@ def open_session(
         keep=filters.filter if settings.filter_urls else None,
         mine=share.owns,
         announce=protocols.look_ahead,
+        addresses=addresses,
     )
     recorder = _recorder(segment, settings, conf)
     fetch_log = FetchLog(log_path, stored_codec(conf))
@@ -173,22 +167,35 @@ def open_session(
         stats,
         loop,
         lambda: loop.stopping,
+        nothing_to_learn if addresses is None else addresses.learn,
     )
-    for item in _followed(resumed, key, share):
-        queues.add(item, now)
+    if addresses is not None:
+        addresses.heard = loop.wake
     if state is not None:
         state.forget_old(now)
-        for host, until in state.busy_hosts(now).items():
+
+    async def begin() -> None:
+        """Take up what an earlier run was to follow; let hosts rest that asked for it."""
+        await loop.runner.learn(resumed.follow)
+        for item in _followed(resumed, key, share):
+            queues.add(item, now)
+        for host, until in () if state is None else state.busy_hosts(now).items():
             if share.owns(host):
                 queues.rest_until(host, until, now)
                 if until - now > settings.hung_after:
                     queues.drop(host)
-    return FetchSession(loop, protocols, fetch_log)
+
+    hooks.begun = begin
+    return FetchSession(loop, protocols, fetch_log, addresses)
 
 
-def _followed(resumed: Resumed, key: object, share: Share) -> Iterable[FetchItem]:
+def _no_address(host: str) -> None:
+    """Nobody asks for one."""
+
+
+def _followed(resumed: Resumed, key: QueueKey, share: Share) -> Iterable[FetchItem]:
     for url, value in resumed.follow.items():
-        queue_id = key(url)  # type: ignore[operator]
+        queue_id = key(url)
         if queue_id is not None and share.owns(queue_id):
             yield unpack_follow(url, value, queue_id)
 
@@ -232,6 +239,16 @@ class ProtocolLookup:
         if not self._factory.mapping.hosts:
             self._by_scheme[scheme] = protocol
         return protocol
+
+    async def addresses_of(self, url: str, host: str) -> list[str]:
+        """The addresses of a URL's host, as its protocol finds them; of an IPv6 address the brackets are no part."""
+        try:
+            name = host.strip("[]") if host.isascii() else to_ascii_2008(host)
+            return await self.protocol_of(url).addresses_of(name)
+        except UrlError:
+            return []
+        except ProtocolError:
+            return [host]  # which names a queue too; why the URL can't be fetched is said when it is its turn
 
     def look_ahead(self, url: str) -> None:
         """Let the protocol of a URL prepare for its host."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import bz2
 import struct
+import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,14 +36,27 @@ _LIBDEFLATE_FROM = 8192  # bytes from which libdeflate's set-up is worth it
 _GZIP_HEADER = bytes.fromhex("1f8b0800000000000000")
 
 
+NO_LIMIT = sys.maxsize - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A codec: `compress` and `decompress` take and give whole buffers; FormatError if the data is not the codec's."""
+    """A codec: `compress` and `decompress` take and give whole buffers; FormatError if the data is not the codec's.
+
+    `unpack` may stop as soon as it has more bytes than its second argument says.
+    """
 
     name: str
     extension: str
     compress: Callable[[bytes], bytes]
-    decompress: Callable[[bytes], bytes]
+    unpack: Callable[[bytes, int], bytes]
+
+    def decompress(self, data: bytes, most: int = NO_LIMIT) -> bytes:
+        """The data unpacked; FormatError also if that is more than `most` bytes, before much more is unpacked."""
+        out = self.unpack(data, most)
+        if len(out) > most:
+            raise _too_much(most)
+        return out
 
 
 def _zlib_compress(data: bytes) -> bytes:
@@ -53,13 +67,19 @@ def _zlib_compress(data: bytes) -> bytes:
     return bytes(deflate.zlib_compress(data, 6))
 
 
-def _zlib_decompress(data: bytes) -> bytes:
+def _too_much(most: int) -> FormatError:
+    return FormatError("compressed data unpacks to too much", expected=f"at most {most} bytes", found="more")
+
+
+def _zlib_decompress(data: bytes, most: int) -> bytes:
     module = zlib if len(data) < _ISAL_FROM else _isal()
     stream = module.decompressobj()
     try:
-        out: bytes = stream.decompress(data)
+        out: bytes = stream.decompress(data, most + 1) if most < NO_LIMIT else stream.decompress(data)
     except module.error as exc:
         raise FormatError(f"not zlib data ({exc})") from exc
+    if len(out) > most:
+        return out
     _check_end(stream, "zlib", len(data))
     return out
 
@@ -86,16 +106,20 @@ def _gzip_compress(data: bytes) -> bytes:
     return _GZIP_HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFF_FFFF)
 
 
-def _streams(data: bytes, new: Callable[[], Any], errors: tuple[type[Exception], ...], kind: str) -> bytes:
+def _streams(data: bytes, most: int, new: Callable[[], Any], errors: tuple[type[Exception], ...], kind: str) -> bytes:
     """Decompress one or more streams that follow each other."""
-    parts = []
+    parts: list[bytes] = []
+    room = most + 1
     rest = data
     while True:
         stream = new()
         try:
-            parts.append(stream.decompress(rest))
+            parts.append(stream.decompress(rest, room) if most < NO_LIMIT else stream.decompress(rest))
         except errors as exc:
             raise FormatError(f"not {kind} data ({exc})", offset=len(data) - len(rest)) from exc
+        room -= len(parts[-1])
+        if room <= 0:
+            return b"".join(parts)
         if not stream.eof:
             raise TruncatedError(f"{kind} data ends inside the stream", offset=len(data))
         rest = stream.unused_data
@@ -103,12 +127,12 @@ def _streams(data: bytes, new: Callable[[], Any], errors: tuple[type[Exception],
             return b"".join(parts)
 
 
-def _gzip_decompress(data: bytes) -> bytes:
-    return _streams(data, lambda: zlib.decompressobj(31), (zlib.error,), "gzip")
+def _gzip_decompress(data: bytes, most: int) -> bytes:
+    return _streams(data, most, lambda: zlib.decompressobj(31), (zlib.error,), "gzip")
 
 
-def _bzip2_decompress(data: bytes) -> bytes:
-    return _streams(data, bz2.BZ2Decompressor, (OSError, ValueError), "bzip2")
+def _bzip2_decompress(data: bytes, most: int) -> bytes:
+    return _streams(data, most, bz2.BZ2Decompressor, (OSError, ValueError), "bzip2")
 
 
 def _zstandard_compress(data: bytes) -> bytes:
@@ -117,10 +141,10 @@ def _zstandard_compress(data: bytes) -> bytes:
     return zstd.compress(data)
 
 
-def _zstandard_decompress(data: bytes) -> bytes:
+def _zstandard_decompress(data: bytes, most: int) -> bytes:
     from minutch.formats import zstd
 
-    return _streams(data, lambda: zstd.decompressor(27), (zstd.ZstdError,), "zstd")
+    return _streams(data, most, lambda: zstd.decompressor(27), (zstd.ZstdError,), "zstd")
 
 
 def _snappy_chunk(chunk: bytes, limit: int) -> bytes:
@@ -177,16 +201,20 @@ def _blocks_compress(compress_raw: Callable[[bytes], bytes], overhead: int) -> C
     return compress
 
 
-def _blocks_decompress(decompress_chunk: Callable[[bytes, int], bytes]) -> Callable[[bytes], bytes]:
+def _blocks_decompress(decompress_chunk: Callable[[bytes, int], bytes]) -> Callable[[bytes, int], bytes]:
     """BlockDecompressorStream over a raw block decompressor."""
 
-    def decompress(data: bytes) -> bytes:
+    def decompress(data: bytes, most: int) -> bytes:
         parts: list[bytes] = []
+        total = 0
         pos = 0
         while pos < len(data):
             left, pos = _read_size(data, pos)
             if left == 0:
                 break
+            total += left
+            if total > most:
+                raise _too_much(most)
             while left > 0:
                 size, at = _read_size(data, pos)
                 if size > len(data) - at:

@@ -23,7 +23,7 @@ from typing import BinaryIO, Self
 
 from minutch.errors import FormatError, TruncatedError
 from minutch.formats.checksum import ChecksumReader
-from minutch.formats.compress import DEFAULT_CODEC, Codec, codec
+from minutch.formats.compress import DEFAULT_CODEC, NO_LIMIT, Codec, codec
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequenceheader import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceHeader
 from minutch.formats.sequencewriter import BLOCK_SIZE, SYNC_INTERVAL, SequenceFileWriter
@@ -50,7 +50,8 @@ class SequenceFileReader:
     """Reads a SequenceFile from a path (verified by its `.crc` sibling) or from a binary stream.
 
     Iterating gives `(key, value)` as serialized bytes, decompressed; `records()` gives Writables. Both go on from
-    `position`, which `seek` and `sync_to` move. All errors are FormatErrors with file and offset.
+    `position`, which `seek` and `sync_to` move. A record, or the keys or values of a block, that unpacks to more than
+    `most` bytes is damaged. All errors are FormatErrors with file and offset.
     """
 
     def __init__(
@@ -60,7 +61,9 @@ class SequenceFileReader:
         start: int = 0,
         end: int | None = None,
         verify: bool = True,
+        most: int = NO_LIMIT,
     ) -> None:
+        self._most = most
         if isinstance(source, (str, Path)):
             file = ChecksumReader(source, verify=verify)
             self._in = Window(file, str(source), file.size)
@@ -235,10 +238,10 @@ class SequenceFileReader:
         return False
 
     def _compressed_records(self, values: Codec) -> Iterator[tuple[bytes, bytes]]:
-        decompress = values.decompress
+        decompress, most = values.decompress, self._most
         for key, value in self._plain_records():
             try:
-                plain = decompress(value)
+                plain = decompress(value, most)
             except FormatError as exc:
                 raise exc.at(self.name, self._in.offset - len(value)) from exc.__cause__
             yield key, plain
@@ -288,7 +291,7 @@ class SequenceFileReader:
         part = self._in.take(size, what)
         assert self._codec is not None
         try:
-            return self._codec.decompress(part)
+            return self._codec.decompress(part, self._most)
         except FormatError as exc:
             raise exc.at(self.name, at) from exc.__cause__
 

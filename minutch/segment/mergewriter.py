@@ -25,7 +25,7 @@ from minutch.segment.merging import Piece
 from minutch.segment.store import LAYOUTS, PARSE_DATA
 from minutch.tables.database import part_name
 from minutch.tables.writer import TableWriter
-from minutch.tables.zlibvalues import deflated, inflated
+from minutch.tables.zlibvalues import MOST, deflated, inflated
 
 
 class SegmentsWriter:
@@ -66,7 +66,7 @@ class SegmentsWriter:
         if folder == PARSE_DATA:
             plain = inflated(batch) if compressed else batch
             if plain is None:
-                raise FormatError("damaged record", path=PARSE_DATA, expected="a zlib stream")
+                raise FormatError("damaged record", path=PARSE_DATA, expected=f"a zlib stream of at most {MOST} bytes")
             batch = with_content_meta(plain, SEGMENT_NAME_KEY, name)
         if compressed:
             batch = deflated(batch)

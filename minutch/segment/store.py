@@ -215,10 +215,18 @@ class Segment:
             if self.has(folder):
                 (self.path / folder).rename(replaced / folder)
         for folder in folders[:-1]:
+            self._place(fresh, folder)
+        sync_path(self.path)
+        self._place(fresh, folders[-1])
+        sync_path(self.path)
+
+    def _place(self, fresh: Path, folder: str) -> None:
+        try:
             (fresh / folder).rename(self.path / folder)
-        sync_path(self.path)
-        (fresh / folders[-1]).rename(self.path / folders[-1])
-        sync_path(self.path)
+        except OSError as exc:
+            if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
+                raise
+            raise StoreError(f"Segment {self.path} already has {folder}: another job made it meanwhile") from exc
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import math
 import mmap
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ import polars as pl
 
 from minutch.errors import FormatError
 from minutch.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
-from minutch.formats.compress import DEFAULT_CODEC
+from minutch.formats.compress import DEFAULT_CODEC, NO_LIMIT, codec
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
 from minutch.kernels import find, sums
@@ -33,13 +33,15 @@ from minutch.kernels.arrow import Bytes
 from minutch.kernels.libdeflate import libdeflate
 from minutch.records.batch import Batch, Lengths, Offsets, string_column
 from minutch.tables.parallel import ordered
-from minutch.tables.zlibvalues import deflated, inflated
+from minutch.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
 
 TEXT = "org.apache.hadoop.io.Text"
 SPAN_SIZE = 1 << 24
 """Bytes of a file that are read at a time."""
 _VERSION = 6
 _TYPICAL_RECORD = 64
+_PAGE = "org.apache.nutch.protocol.Content"
+"""Pages are as large as http.content.limit lets them be."""
 _NO_ROOM = -2
 
 Decode = Callable[[Batch], pl.DataFrame]
@@ -70,14 +72,18 @@ def scan(
     file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
     file.require(value_class)
 
-    def read(span: Span) -> pl.DataFrame:
-        batch = file.batch(span)
-        try:
-            return decode(batch)
-        except FormatError as exc:
-            raise exc.within(file.path) from exc
+    def tables(span: Span) -> Iterator[pl.DataFrame]:
+        for batch in file.batches(span):
+            try:
+                yield decode(batch)
+            except FormatError as exc:
+                raise exc.within(file.path) from exc
 
-    return ordered(read, file.spans(), threads)
+    def read(span: Span) -> Iterator[pl.DataFrame]:
+        found = tables(span)
+        return chain((next(found),), found)  # one is decoded here; there are more only where little unpacks to much
+
+    return chain.from_iterable(ordered(read, file.spans(), threads))
 
 
 def data_file(path: Path) -> Path:
@@ -98,6 +104,7 @@ class SpannedFile:
                 reader.compression == NONE or reader.codec == DEFAULT_CODEC
             )
             self.start = reader.header_end
+        self._most = NO_LIMIT if self.value_class == _PAGE else MOST
         self.size = path.stat().st_size
         self._span_size = span_size
         self._sums: tuple[Bytes, int] | None = None
@@ -134,10 +141,32 @@ class SpannedFile:
                     cuts.append(found)
         return [Span(start, end) for start, end in pairwise([*cuts, self.size])]
 
-    def batch(self, span: Span) -> Batch:
-        """The records of a span. Raises FormatError for damage."""
-        found = self._find(span) if self._is_usual and span.end > span.start else None
-        return self._read(span) if found is None else found
+    def batches(self, span: Span) -> Iterator[Batch]:
+        """The records of a span, in one batch unless they unpack to more than MOST_AT_A_TIME. Raises FormatError."""
+        try:
+            batch = self.batch(span, MOST_AT_A_TIME)
+        except LargeSpanError as exc:
+            middle = self._marker_after((span.start + span.end) // 2)
+            if not span.start < middle < span.end:
+                middle = self._marker_after(span.start + 1)
+            if not span.start < middle < span.end:
+                raise exc.at(str(self.path), span.start) from None
+            yield from self.batches(Span(span.start, middle))
+            yield from self.batches(Span(middle, span.end))
+        else:
+            yield batch
+
+    def _marker_after(self, position: int) -> int:
+        """Where the first marker from `position` on lies; -1 if there is none."""
+        if not self.sync:
+            return -1
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(SYNC_ESCAPE + self.sync, position)
+
+    def batch(self, span: Span, most: int = NO_LIMIT) -> Batch:
+        """The records of a span. Raises FormatError for damage, LargeSpanError if they unpack to more than `most`."""
+        found = self._find(span, most) if self._is_usual and span.end > span.start else None
+        return self._read(span, most) if found is None else found
 
     def keys(self, span: Span) -> pl.Series:
         """The keys of a span (Binary); values that are compressed one by one stay so. Raises FormatError."""
@@ -156,7 +185,7 @@ class SpannedFile:
             return self._read(span)
         keys: list[bytes] = []
         values: list[bytes] = []
-        with SequenceFileReader(self.path) as reader:
+        with SequenceFileReader(self.path, most=self._most) as reader:
             reader.seek(span.start)
             records = iter(reader)
             while reader.position < span.end and (record := next(records, None)) is not None:
@@ -170,7 +199,7 @@ class SpannedFile:
         except FormatError as exc:
             raise exc.at(f"{self.path}, key {key!r}") from exc
 
-    def _find(self, span: Span) -> Batch | None:
+    def _find(self, span: Span, most: int = NO_LIMIT) -> Batch | None:
         """The records by kernels; None if something looks wrong."""
         checksums, chunk = self._read_sums()
         unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)
@@ -182,17 +211,21 @@ class SpannedFile:
             return None
         if self._stored and self.compression == RECORD and len(checksums):
             return _find_plain(data, local, self.sync)
-        found = _FINDERS[self.compression](data, local, self.sync)
+        found = _FINDERS[self.compression](data, local, self.sync, most)
         return deflated(found) if found is not None and self._stored else found
 
-    def _read(self, span: Span) -> Batch:
+    def _read(self, span: Span, most: int = NO_LIMIT) -> Batch:
         """The records one by one."""
         start = 0 if span.start == self.start else span.start
         end = None if span.end == self.size else span.end
         keys: list[bytes] = []
         values: list[bytes] = []
-        with SequenceFileReader(self.path, start=start, end=end) as reader:
+        unpacked = 0
+        with SequenceFileReader(self.path, start=start, end=end, most=self._most) as reader:
             for key, value in reader:
+                unpacked += len(key) + len(value)
+                if self.compression != NONE and unpacked > most:
+                    raise _too_large(most)
                 keys.append(self._key(key))
                 values.append(value)
         batch = Batch.of(keys, values)
@@ -222,7 +255,7 @@ def sums_match(data: Bytes, span: Span, checksums: Bytes, size: int) -> bool:
     return bool(sums.first_bad_sum(data, first, last, size, checksums, libdeflate().crc32) < 0)
 
 
-def _find_plain(data: Bytes, span: Span, sync: bytes) -> Batch | None:
+def _find_plain(data: Bytes, span: Span, sync: bytes, most: int = NO_LIMIT) -> Batch | None:
     marker = np.frombuffer(sync, np.uint8)
     room = (span.end - span.start) // _TYPICAL_RECORD + 16
     while True:
@@ -237,21 +270,37 @@ def _find_plain(data: Bytes, span: Span, sync: bytes) -> Batch | None:
     return Batch(data, key_at[:count], key_len[:count], data, value_at[:count], value_len[:count])
 
 
-def _find_compressed_values(data: Bytes, span: Span, sync: bytes) -> Batch | None:
+def _find_compressed_values(data: Bytes, span: Span, sync: bytes, most: int) -> Batch | None:
     batch = _find_plain(data, span, sync)
-    return None if batch is None else inflated(batch)
+    return None if batch is None else inflated(batch, most)
 
 
-def _find_blocks(data: Bytes, span: Span, sync: bytes) -> Batch | None:
+def _find_blocks(data: Bytes, span: Span, sync: bytes, most: int) -> Batch | None:
     blocks: list[Batch] = []
     source = DataInput(data[: span.end].data)
     source.skip(span.start)
+    unpacked = 0
     try:
         while source.remaining:
             blocks.append(_read_block(source, sync))
+            unpacked += len(blocks[-1].keys) + len(blocks[-1].values)
+            if unpacked > most:
+                raise _too_large(most)
+    except LargeSpanError:
+        raise
     except (FormatError, zlib.error):
         return None
     return _join(blocks)
+
+
+def _too_large(most: int) -> LargeSpanError:
+    what, expected = "records unpack to too much without a sync marker", f"at most {most} bytes"
+    return LargeSpanError(what, expected=expected, found="more")
+
+
+def _unpacked(part: bytes) -> Bytes:
+    """A part of a block. Raises FormatError or zlib.error."""
+    return np.frombuffer(codec(DEFAULT_CODEC).decompress(part, MOST), np.uint8)
 
 
 def _read_block(source: DataInput, sync: bytes) -> Batch:
@@ -259,7 +308,7 @@ def _read_block(source: DataInput, sync: bytes) -> Batch:
     if source.read_bytes(find.MARKER_SIZE) != SYNC_ESCAPE + sync:
         raise FormatError("no sync marker before a block", offset=source.pos)
     count = source.read_vint()
-    parts = [np.frombuffer(zlib.decompress(source.read_bytes(source.read_vint())), np.uint8) for _ in range(4)]
+    parts = [_unpacked(source.read_bytes(source.read_vint())) for _ in range(4)]
     keys, values = _column(parts[0], parts[1], count), _column(parts[2], parts[3], count)
     if not find.strip_lengths(parts[1], *keys):
         raise FormatError("a key that is no Text", offset=source.pos)
@@ -286,7 +335,7 @@ def _join(blocks: list[Batch]) -> Batch:
     )
 
 
-_FINDERS: dict[str, Callable[[Bytes, Span, bytes], Batch | None]] = {
+_FINDERS: dict[str, Callable[[Bytes, Span, bytes, int], Batch | None]] = {
     NONE: _find_plain,
     RECORD: _find_compressed_values,
     BLOCK: _find_blocks,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Final
+
 import numpy as np
 
+from minutch.errors import FormatError
 from minutch.kernels import deflate, inflate
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.libdeflate import compressor, decompressor, libdeflate
@@ -11,13 +15,21 @@ from minutch.records.batch import Batch, Lengths, Offsets, Places
 
 LEVEL = 1
 """libdeflate's level for record after record: small records gain nothing from more."""
+MOST: Final = 64 << 20
+"""Bytes of one record, or of the keys or values of a block; what unpacks to more is damaged."""
+MOST_AT_A_TIME: Final = 256 << 20
+"""Bytes of all records that are unpacked together."""
 _TYPICAL_RATIO = 4
 
 
-def inflated(batch: Batch) -> Batch | None:
-    """The records with what their streams hold; None if one is damaged."""
+class LargeSpanError(FormatError):
+    """The records are fine, and unpack to more than is wanted at a time."""
+
+
+def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
+    """The records with what their streams hold; None if one is damaged. LargeSpanError for more bytes than `most`."""
     at, length = np.empty(batch.size, np.int64), np.empty(batch.size, np.int32)
-    out = np.empty(int(batch.value_len.sum(dtype=np.int64)) * _TYPICAL_RATIO + 1024, np.uint8)
+    out = np.empty(min(int(batch.value_len.sum(dtype=np.int64)) * _TYPICAL_RATIO + 1024, most), np.uint8)
     done = 0
     with decompressor() as state:
         while True:
@@ -27,8 +39,14 @@ def inflated(batch: Batch) -> Batch | None:
             )
             if done == batch.size or done < 0:
                 break
-            out = np.concatenate((out, np.empty(len(out), np.uint8)))
-    return None if done < 0 else batch._replace(values=out, value_at=at, value_len=length)
+            if len(out) - (at[done - 1] + length[done - 1] if done else 0) > MOST:
+                return None
+            if len(out) >= most:
+                raise LargeSpanError("records unpack to too much", expected=f"at most {most} bytes", found="more")
+            out = np.concatenate((out, np.empty(min(max(len(out), 2 * MOST), most - len(out)), np.uint8)))
+    return (
+        None if done < 0 or length.max(initial=0) > MOST else batch._replace(values=out, value_at=at, value_len=length)
+    )
 
 
 def deflated(batch: Batch) -> Batch:

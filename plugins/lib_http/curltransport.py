@@ -44,6 +44,8 @@ _EMPTY: Final = 52
 _LINE_END: Final = b"\r\n"
 MOST_IDLE: Final = 256
 """Slots that wait for the next transfer to the server that they served last; most of their options still hold."""
+MOST_TLS: Final = 10_000
+"""Servers whose protocol and cipher are remembered, for connections that are used again."""
 
 
 class BodyStream(httpx.AsyncByteStream):
@@ -119,23 +121,26 @@ class CurlTransport(httpx.AsyncBaseTransport):
             self._curl = CurlLoop(self._settings.max_connections)
         authority = _authority(order.host, order.port)
         slot = self._slot(authority)
-        _prepare(slot, order, authority, addresses)
+        try:
+            _prepare(slot, order, authority, addresses)
+            return self._reply(slot, order, await self._perform(self._curl, slot, order))
+        finally:
+            self._rest(slot, authority)
+
+    async def _perform(self, curl: CurlLoop, slot: CurlSlot, order: Order) -> Exception | None:
+        """Wait for a transfer to end; what ended it, if not its end."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Exception | None] = loop.create_future()
         self._busy[slot] = future
-        self._curl.add(slot.handle, lambda code, message: self._done(slot, order, code, message))
+        curl.add(slot.handle, lambda code, message: self._done(slot, order, code, message))
         if self._sweeper is None:
             self._sweeper = loop.call_later(SWEEP, self._sweep)
         try:
-            error = await future
+            return await future
         finally:
             self._busy.pop(slot, None)
             if not future.done() or future.cancelled():
-                self._curl.remove(slot.handle)
-        reply = self._reply(slot, order, error)
-        self._idle.setdefault(authority, []).append(slot)
-        self._idle_count += 1
-        return reply
+                curl.remove(slot.handle)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -173,6 +178,16 @@ class CurlTransport(httpx.AsyncBaseTransport):
             del self._idle[known]
         self._idle_count -= 1
         return slot
+
+    def _rest(self, slot: CurlSlot, authority: str) -> None:
+        """Keep a slot for the next transfer, whatever became of the last one.
+
+        A handle and its callbacks hold each other: one that was let go would keep its memory until Python looks for
+        cycles among all objects, which it does the more seldom the more there are.
+        """
+        slot.reset(0)
+        self._idle.setdefault(authority, []).append(slot)
+        self._idle_count += 1
 
     # -- progress ----------------------------------------------------------------------------------------------
 
@@ -232,6 +247,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
         key = (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.PRIMARY_PORT), order.host)
         if slot.tls is not None:
             self._tls[key] = slot.tls
+            if len(self._tls) > MOST_TLS:
+                del self._tls[next(iter(self._tls))]
         protocol, cipher = self._tls.get(key, ("", ""))
         return protocol, cipher, self._settings.verify
 

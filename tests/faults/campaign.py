@@ -208,8 +208,10 @@ class Campaign:
             return f"a traceback instead of a message:\n{ran.text[-1200:]}"
         if fault == SHORT and ran.code:
             return f"a short write is no error, and ended with {ran.code}:\n{ran.text[-800:]}"
-        alone = not lasting and ran.hit is not None and ran.hit.kind in _CHANGES and self.job.name != "crawl"
-        return self.judge(tidy=alone and ran.hit is not None and "/." not in f"/{ran.hit.path}" and bool(ran.code))
+        hit = ran.hit
+        alone = not lasting and hit is not None and hit.kind in _CHANGES and self.job.name != "crawl"
+        kept = hit is not None and re.search(r"/(\.|_fetch/)", f"/{hit.path}")  # a log of pages is the next run's
+        return self.judge(tidy=alone and not kept and bool(ran.code))
 
     def _jumping(self, number: int) -> str | None:
         """The job under a clock that jumps; a crawl then goes on under one that is right again, and late enough."""

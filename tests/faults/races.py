@@ -38,7 +38,7 @@ TOGETHER: Final = {
     "linked": ("mergedb", "mergelinkdb", "readdb", "readlinkdb", "invertlinks", "dedup", "inject"),
 }
 """Jobs that somebody may start in the same state of a crawl."""
-REFUSED: Final = ("already exists, held by", "already has crawl_parse")
+REFUSED: Final = ("already exists, held by", "already has crawl_parse", "another job made it meanwhile")
 """What is said to somebody who comes second: to a lock, or with the result of the same work."""
 PATIENCE: Final = 0.5
 """Seconds for a job that doesn't come to a call: it may wait for another one (SQLite does)."""

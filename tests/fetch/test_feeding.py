@@ -17,7 +17,6 @@ from minutch.fetch.ledger import Outcome
 from minutch.fetch.parsing import LinkFollower
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import ParsedPage
-from minutch.fetch.session import resolve_address
 from minutch.fetch.settings import FollowSettings, QueueSettings
 from minutch.fetch.stats import FetchStats
 from minutch.formats.writables import Text
@@ -41,12 +40,6 @@ from tests.support.segments import make_segment
 )
 def test_queue_names(mode: str, url: str, key: str | None) -> None:
     assert queue_key(mode, {"known.example": "10.0.0.9"}.get)(url) == key
-
-
-def test_addresses_are_resolved() -> None:
-    assert resolve_address("127.0.0.1") == "127.0.0.1"
-    assert resolve_address("no-such-host.invalid") is None
-    assert resolve_address("x" * 300) is None
 
 
 def test_fetch_lists(tmp_path: Path) -> None:

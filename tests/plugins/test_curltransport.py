@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 
-from plugins.lib_http.curlslot import CurlSettings
+from plugins.lib_http.curlslot import CurlSettings, CurlSlot
 from plugins.lib_http.curltransport import BodyStream, CurlTransport
 from plugins.lib_http.exchange import Order
 
@@ -84,6 +84,41 @@ async def test_no_answer_at_all_is_an_error() -> None:
     with pytest.raises(httpx.ConnectError, match=r"127\.0\.0\.1"):
         await transport.transfer(Order("http", "127.0.0.1", 9, b"/", []))
     await transport.aclose()
+
+
+async def test_transfers_that_fail_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot is used again after whatever happened; without, each holds its memory until cycles are looked for."""
+    made: list[CurlSlot] = []
+
+    def make(settings: CurlSettings, accepts: Callable[[str], bool]) -> CurlSlot:
+        made.append(CurlSlot(settings, accepts))
+        return made[-1]
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    monkeypatch.setattr("plugins.lib_http.curltransport.CurlSlot", make)
+    monkeypatch.setattr("plugins.lib_http.curltransport.MOST_IDLE", 1)
+    transport = CurlTransport(CurlSettings(read_timeout=50), lambda address: address != "127.0.0.2")
+    ended = []
+    async with serving(b"") as (silent, _), serving(b"HTTP/1.1 200\r\n") as (cut, _), serving(PLAIN) as (fine, _):
+        hanging = await asyncio.start_server(hang, "127.0.0.1", 0)
+        orders = [
+            Order("http", "127.0.0.1", port, b"/", []) for port in (silent, cut, hanging.sockets[0].getsockname()[1])
+        ]
+        orders += [Order("http", "127.0.0.2", fine, b"/", []), Order("http", "127.0.0.1", 70_000, b"/", [])]
+        for order in orders:
+            with pytest.raises(httpx.TransportError) as error:
+                await transport.transfer(order)
+            ended.append(type(error.value))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(transport.transfer(orders[2]), 0.01)
+        reply = await transport.transfer(Order("http", "127.0.0.1", fine, b"/", []))
+        hanging.close()
+    await transport.aclose()
+    assert len(set(ended)) > 2 and reply.body == b"abc"
+    assert len(made) == 1
 
 
 async def test_pages_are_asked_for_with_get_after_a_form_was_sent() -> None:

@@ -153,3 +153,39 @@ def test_a_wrong_marker_is_not_passed_over(tmp_path: Path) -> None:
     bulk = SpannedFile(path)
     with pytest.raises(FormatError):
         bulk.batch(bulk.spans()[0])
+
+
+@pytest.mark.parametrize("compression", ["RECORD", "BLOCK"])
+@pytest.mark.parametrize("bulk", [True, False])
+def test_what_unpacks_to_too_much_comes_in_several_batches(
+    tmp_path: Path, compression: str, bulk: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random(4)
+    records = [(b"%06d" % number, random.randbytes(500) + bytes(2500)) for number in range(3000)]
+    path = tmp_path / "file"
+    write_records(path, records, compression)
+    monkeypatch.setattr("minutch.tables.spans.MOST_AT_A_TIME", 4 << 20)
+    file = SpannedFile(path)
+    if not bulk:
+        monkeypatch.setattr(file, "_find", lambda span, most: None)
+    batches = list(file.batches(file.spans()[0]))
+    assert [record for batch in batches for record in records_of(batch)] == records
+    assert len(batches) > 1
+    assert all(batch.values.size <= 4 << 20 for batch in batches)
+
+
+@pytest.mark.parametrize("compression", ["RECORD", "BLOCK"])
+def test_a_record_that_unpacks_to_too_much_is_damage(
+    tmp_path: Path, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write_records(path, [(b"a", bytes(100)), (b"b", bytes(200_000))], compression)
+    file = SpannedFile(path)
+    (span,) = file.spans()
+    assert [batch.size for batch in file.batches(span)] == [2]
+    monkeypatch.setattr("minutch.tables.spans.MOST", 100_000)
+    monkeypatch.setattr("minutch.tables.zlibvalues.MOST", 100_000)
+    file = SpannedFile(path)
+    with pytest.raises(FormatError, match="unpacks to too much: expected at most 100000 bytes") as caught:
+        list(file.batches(span))
+    assert caught.value.path == str(path) and caught.value.offset
