@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from minutch.plugin.documents import Documents
+from minutch.plugin.documents import Documents, as_lists
 from minutch.records.document import Date
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,9 +32,9 @@ def columns_of(documents: Documents) -> dict[str, pl.Series]:
     return {name: values for name in documents.names() if (values := documents.column(name)) is not None}
 
 
-def json_objects(fields: Mapping[str, pl.Series], count: int) -> pl.Series:
-    """An object for each of `count` documents (Binary), in UTF-8."""
-    members = [_members(values.alias(name)) for name, values in fields.items()]
+def json_objects(fields: Mapping[str, pl.Series], count: int, *, arrays: bool = False) -> pl.Series:
+    """An object for each of `count` documents (Binary), in UTF-8. `arrays`: one value is an array, too."""
+    members = [_members(values.alias(name), arrays) for name, values in fields.items()]
     if not members:
         return pl.Series("payload", [b"{}"] * count, dtype=pl.Binary)
     inside = pl.concat_str([pl.lit(column) for column in members], separator=",", ignore_nulls=True)
@@ -50,22 +50,26 @@ def without_noncharacters(values: pl.Series) -> pl.Series:
     return values
 
 
-def _members(values: pl.Series) -> pl.Series:
+def _members(values: pl.Series, arrays: bool) -> pl.Series:
     """`"name":value` for each document, null where it has none."""
     if values.dtype == pl.Object:
-        members = [None if found is None else _member(values.name, found) for found in values]
+        members = [None if found is None else _member(values.name, found, arrays) for found in values]
         return pl.Series(values.name, members, dtype=pl.String)
     column = pl.col(values.name)
-    if isinstance(values.dtype, pl.List):
-        if values.dtype.inner == _DATE:
-            values = values.list.eval(_iso(pl.element()))
-        single = values.to_frame().select(column.list.first())  # an array only where there are several
-        several = (values.list.len() > 1).fill_null(False)
-        texts = _encoded(values.to_frame()).zip_with(several, _encoded(single))
-    elif values.dtype == _DATE:
-        texts = _encoded(values.to_frame().select(_iso(column)))
-    else:
-        texts = _encoded(values.to_frame())
+    if values.dtype == _DATE:
+        values = values.to_frame().select(_iso(column)).to_series()
+    elif values.dtype == pl.List(_DATE):
+        values = values.list.eval(_iso(pl.element()))
+    if arrays or not isinstance(values.dtype, pl.List):
+        whole = as_lists(values).alias(values.name) if arrays else values
+        return _present(_encoded(whole.to_frame()), values)
+    single = values.to_frame().select(column.list.first())
+    several = (values.list.len() > 1).fill_null(False)
+    return _present(_encoded(values.to_frame()).zip_with(several, _encoded(single)), values)
+
+
+def _present(texts: pl.Series, values: pl.Series) -> pl.Series:
+    """`texts` where there are values, null elsewhere."""
     return pl.select(pl.when(pl.lit(values.is_not_null())).then(pl.lit(texts)).alias(values.name)).to_series()
 
 
@@ -79,10 +83,10 @@ def _iso(values: pl.Expr) -> pl.Expr:
     return values.dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").str.replace(r"\.000Z$", "Z")
 
 
-def _member(name: str, found: Iterable[Any]) -> str:
+def _member(name: str, found: Iterable[Any], arrays: bool) -> str:
     """The same for values of several types."""
     values = [_iso_text(value) if isinstance(value, Date) else value for value in found]
-    whole = {name: values[0] if len(values) == 1 else values}
+    whole = {name: values[0] if len(values) == 1 and not arrays else values}
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))[1:-1]
 
 

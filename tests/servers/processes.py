@@ -5,10 +5,13 @@ A server's standard input is a pipe from the tests: should they be killed, it cl
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 JVM = ("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
@@ -35,7 +38,10 @@ def listens(port: int) -> bool:
 
 
 class Server:
-    """A server program with one port; it may be killed and started again, with its data."""
+    """A server program with one port; it may be killed and started again, with its data.
+
+    It leads a group of processes, which ends with it. `says` is what it prints when it is ready.
+    """
 
     def __init__(
         self,
@@ -44,11 +50,11 @@ class Server:
         port: int,
         *,
         environment: Mapping[str, str] | None = None,
-        is_ready: Callable[[Server], bool] | None = None,
+        says: str = "READY\n",
     ) -> None:
         self.command, self.folder, self.port = list(command), folder, port
         self.environment = dict(environment) if environment is not None else None
-        self._is_ready = is_ready or (lambda server: "READY\n" in server.said())
+        self._says = says
         self._process: subprocess.Popen[bytes] | None = None
 
     def said(self) -> str:
@@ -65,9 +71,10 @@ class Server:
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 env=self.environment,
+                start_new_session=True,
             )
         deadline = time.monotonic() + START_SECONDS
-        while not self._is_ready(self):
+        while self._says not in self.said():
             code = self._process.poll()
             if code is not None or time.monotonic() > deadline:
                 self.kill()
@@ -83,25 +90,21 @@ class Server:
             return
         assert self._process.stdin is not None
         self._process.stdin.close()
-        try:
-            self._process.wait(STOP_SECONDS / 3)
-        except subprocess.TimeoutExpired:
-            self._process.terminate()
-        try:
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
+        self.kill()
 
     def kill(self) -> None:
         """End it as a power cut would."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            self._process = None
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process = None
 
 
 def java(jars: Sequence[Path], folder: Path, source: str, *options: str) -> list[str]:

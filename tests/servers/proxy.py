@@ -11,7 +11,7 @@ from typing import Self
 
 
 class Proxy:
-    """Hands bytes on to a port of loopback. The `at`-th request with `mark` gets half through; then `accident` happens."""
+    """Hands bytes on to a port. Of the `at`-th request with `mark` half gets through; then `accident` happens."""
 
     def __init__(self, port: int, mark: bytes, at: int, accident: Callable[[], None]) -> None:
         self._target, self._mark, self._left, self._accident = port, mark, at, accident

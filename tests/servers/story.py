@@ -27,7 +27,7 @@ from tests.support.siteserver import SITE, SiteServer
 CHANGED = "/books/knots.html"
 GONE = "/visit.html"
 DUPLICATE = "/about-the-library.html"
-ANCHORS = {"Her home", "The museum next door", "Write to us about the cat"}
+ANCHORS = {"Her home", "The museum next door", "More about the cat"}
 """Of links between hosts, one to a page."""
 NEW_WORDS = "Sheepshanks and carrick bends are new on our shelves."
 

@@ -146,6 +146,6 @@ def test_a_server_that_dies_in_a_request(solr: Solr, story: Story, tmp_path: Pat
 def test_a_server_that_is_not_there(solr: Solr, story: Story, tmp_path: Path) -> None:
     solr.empty()
     solr.server.stop()
-    with pytest.raises(IndexWriterError, match="index writer w: .*: no connection: "):
+    with pytest.raises(IndexWriterError, match=r"index writer w: .*: no connection: "):
         solr.indexing(tmp_path).index(story.first)
     solr.server.start()
