@@ -28,7 +28,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from minutch.errors import IndexBusyError, IndexWriterError
+from minutch.errors import IndexBusyError, IndexWriterError, StoreError
 from minutch.plugin.documents import Documents, texts_of
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
@@ -36,14 +36,11 @@ from minutch.records.document import NutchDocument
 
 from ..lib_indexer.client import shown
 from ..lib_indexer.jsondocs import columns_of, json_objects
-from .options import arguments, options, typed_options
+from ..lib_rabbitmq.client import DEFAULT_QUEUE, Binding, RabbitMQClient
+from ..lib_rabbitmq.options import read_values
 
-QUEUE: Final = "nutch.queue"
 SINGLE: Final = "single"
 MULTIPLE: Final = "multiple"
-SOCKET_SECONDS: Final = 15.0
-BLOCKED_SECONDS: Final = 120.0
-"""That a broker may stop us for want of memory or disk."""
 
 
 class RabbitIndexWriter(IndexWriter):
@@ -54,26 +51,16 @@ class RabbitIndexWriter(IndexWriter):
         if not self.uri.startswith(("amqp://", "amqps://")):
             raise parameters.wrong("server.uri", "a URI that begins with amqp:// or amqps://")
         self.exchange = parameters.get("exchange.name", "").strip()
-        self.routing_key = parameters.get("routingkey", "").strip() or QUEUE
-        self.queue = parameters.get("queue.name", "").strip() or QUEUE
+        self.routing_key = parameters.get("routingkey", "").strip() or DEFAULT_QUEUE
+        self.queue = parameters.get("queue.name", "").strip() or DEFAULT_QUEUE
         self.binding = parameters.get_boolean("binding", False)
         self.mode = parameters.get("commit.mode", "").strip() or MULTIPLE
         self.batch_documents = max(1, parameters.get_int("commit.size", 250))
         self.dynamic = [name.strip() for name in parameters.get_strings("headers.dynamic")]
-        name = "headers.static"
-        try:
-            self.static = typed_options(parameters.get(name, ""))
-            name = "exchange.options"
-            self.exchange_options = options(parameters.get(name, ""))
-            name = "binding.arguments"
-            self.binding_arguments = typed_options(parameters.get(name, ""))
-            name = "queue.options"
-            self.queue_options = options(parameters.get(name, ""))
-            self.queue_arguments = arguments(self.queue_options.get("arguments", ""))
-        except ValueError:
-            raise parameters.wrong(name, "name=value pairs with commas between") from None
-        self._connection: Any = None
-        self._channel: Any = None
+        self.static = read_values(f"{parameters.owner}: parameter headers.static", parameters.get("headers.static", ""))
+        values = {name.replace(".", "_"): value.strip() for name, value in parameters.items()}
+        binding = Binding.read(f"{parameters.owner}: parameter ", values)
+        self._client = RabbitMQClient(self.uri, binding if self.binding else None, confirms=True)
 
     # -- documents ---------------------------------------------------------------------------------------------------
 
@@ -92,36 +79,21 @@ class RabbitIndexWriter(IndexWriter):
 
     def open(self) -> None:
         try:
-            import pika  # noqa: F401
-        except ImportError as exc:
-            raise IndexWriterError(
-                "indexer-rabbit needs the package pika", hint="pip install 'minutch[rabbitmq]'"
-            ) from exc
-        try:
-            self._connect()
-            if self.binding:
-                self._bind()
-        except IndexBusyError as error:
-            raise IndexWriterError(str(error), hint=error.hint) from error
+            self._client.connect()
+        except StoreError as error:
+            raise IndexWriterError(str(error)) from error
 
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
-        from pika.exceptions import AMQPError, NackError, UnroutableError
-
-        self._connect()
         sent = 0
         try:
             for body, headers in self._messages(actions):
-                self._publish(body, headers)
+                self._client.send(self.exchange, self.routing_key, body, headers)
                 sent += 1
-        except UnroutableError as exc:
-            hint = "binding=true makes a queue and binds it"
-            raise IndexWriterError(f"{self._where()}: no queue takes what goes to {self._target()}", hint=hint) from exc
-        except NackError as exc:
-            raise IndexBusyError(
-                f"{self._where()}: the broker could not take a message", rest=self._rest(actions, sent)
-            ) from exc
-        except (AMQPError, OSError) as exc:
-            raise self._translated(exc, self._rest(actions, sent)) from exc
+        except StoreError as error:
+            if type(error.__cause__).__name__ == "UnroutableError":
+                hint = "binding=true makes a queue and binds it"
+                raise IndexWriterError(f"RabbitMQ: no queue takes what goes to {self._target()}", hint=hint) from error
+            raise IndexBusyError(str(error), rest=self._rest(actions, sent)) from error
         return ()
 
     def _rest(self, actions: Sequence[Action], sent: int) -> Sequence[Action]:
@@ -149,88 +121,11 @@ class RabbitIndexWriter(IndexWriter):
         body = json.dumps(_document(fields, weight), ensure_ascii=False).encode()
         return body, {**self.static, **dynamic, "action": "write"}
 
-    def _publish(self, body: bytes, headers: dict[str, Any]) -> None:
-        import pika
-
-        properties = pika.BasicProperties(content_type="application/json", headers=headers)
-        self._channel.basic_publish(self.exchange, self.routing_key, body, properties, mandatory=True)
-
-    def _connect(self) -> None:
-        """Connect, unless there is a connection that works. Raises IndexBusyError, IndexWriterError."""
-        import pika
-        from pika.exceptions import AMQPError
-
-        if self._connection is not None and self._connection.is_open and self._channel.is_open:
-            return
-        self.abort()
-        try:
-            parameters = pika.URLParameters(self.uri)
-        except (ValueError, TypeError, IndexError) as exc:
-            raise IndexWriterError(f"{self._where()}: not a URI that RabbitMQ knows: {exc}") from exc
-        parameters.heartbeat = 0  # nobody answers them while documents are made
-        parameters.blocked_connection_timeout = BLOCKED_SECONDS
-        parameters.socket_timeout = parameters.stack_timeout = SOCKET_SECONDS
-        try:
-            self._connection = pika.BlockingConnection(parameters)
-            self._channel = self._connection.channel()
-            self._channel.confirm_delivery()
-        except (AMQPError, OSError) as exc:
-            raise self._translated(exc, None) from exc
-
-    def _bind(self) -> None:
-        """Make exchange and queue, and bind them. A queue is always bound to the default exchange, by its name."""
-        from pika.exceptions import AMQPError
-
-        kind = self.exchange_options.get("type", "direct")
-        try:
-            self._channel.queue_declare(
-                self.queue,
-                durable=_flag(self.queue_options, "durable", True),
-                exclusive=_flag(self.queue_options, "exclusive", False),
-                auto_delete=_flag(self.queue_options, "auto-delete", False),
-                arguments=self.queue_arguments,
-            )
-            if self.exchange:
-                durable = _flag(self.exchange_options, "durable", True)
-                self._channel.exchange_declare(self.exchange, kind, durable=durable)
-                key = self.routing_key if kind in ("direct", "topic") else ""
-                found = self.binding_arguments if kind == "headers" else {}
-                self._channel.queue_bind(self.queue, self.exchange, key, found)
-        except (AMQPError, OSError) as exc:
-            raise self._translated(exc, None) from exc
-
-    def _translated(self, error: Exception, rest: Sequence[Action] | None) -> IndexWriterError:
-        """IndexBusyError for what may get better."""
-        from pika import exceptions
-
-        final = (
-            exceptions.ProbableAuthenticationError,
-            exceptions.ProbableAccessDeniedError,
-            exceptions.IncompatibleProtocolError,
-            exceptions.ChannelClosedByBroker,
-        )
-        text = f"{self._where()}: {_reason(error)}"
-        if isinstance(error, (exceptions.ProbableAuthenticationError, exceptions.ProbableAccessDeniedError)):
-            return IndexWriterError(text, hint="look at server.uri in index-writers.xml")
-        return IndexWriterError(text) if isinstance(error, final) else IndexBusyError(text, rest=rest)
-
     def close(self) -> None:
-        from pika.exceptions import AMQPError
-
-        try:
-            if self._connection is not None and self._connection.is_open:
-                self._connection.close()
-        except (AMQPError, OSError) as exc:
-            raise IndexWriterError(f"{self._where()}: {_reason(exc)}") from exc
-        finally:
-            self._connection = self._channel = None
+        self._client.close()
 
     def abort(self) -> None:
-        if self._connection is not None:
-            self.close()
-
-    def _where(self) -> str:
-        return f"RabbitMQ, {shown(self.uri)}"
+        self._client.close()
 
     def _target(self) -> str:
         return f"exchange {self.exchange!r} with routing key {self.routing_key!r}"
@@ -261,14 +156,3 @@ def _document(fields: dict[str, list[Any]], weight: float) -> dict[str, Any]:
     """A document as Nutch's consumers know it."""
     found = [{"key": name, "weight": 1.0, "values": values} for name, values in fields.items()]
     return {"fields": found, "documentBoost": weight}
-
-
-def _flag(values: dict[str, str], name: str, default: bool) -> bool:
-    return values.get(name, str(default)).lower() == "true"
-
-
-def _reason(error: Exception) -> str:
-    """An error of pika's; the ones that wrap another often have no text."""
-    inner = error.args[0] if error.args else None
-    cause = getattr(inner, "exception", inner)
-    return f"{type(error).__name__}: {cause}" if cause is not None else type(error).__name__
