@@ -78,6 +78,7 @@ class KafkaIndexWriter(IndexWriter):
         except ImportError as exc:
             hint = "pip install 'minutch[kafka]'"
             raise IndexWriterError("indexer-kafka needs the package kafka-python", hint=hint) from exc
+        logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells each error before it raises it
         milliseconds = math.ceil(self.timeout * 1000)
         try:
             self._producer = kafka.KafkaProducer(

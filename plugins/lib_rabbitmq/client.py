@@ -7,6 +7,7 @@ Source: org.apache.nutch.rabbitmq.RabbitMQClient.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -86,6 +87,9 @@ class RabbitMQClient:
             from pika.exceptions import AMQPError
         except ImportError as exc:
             raise StoreError("RabbitMQ needs pika: pip install 'minutch[rabbitmq]'") from exc
+        logging.getLogger("pika").setLevel(
+            logging.CRITICAL
+        )  # it tells each error, with a traceback, before it raises it
         try:
             parameters = pika.URLParameters(self._uri)
         except (ValueError, TypeError, KeyError, IndexError) as exc:
