@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,13 @@ OPENSEARCH = ("indexer-opensearch-1x", "opensearch1x.OpenSearch1xIndexWriter")
 
 
 @pytest.fixture(scope="module", params=["elasticsearch", *recipes.OPENSEARCH])
-def node(request: pytest.FixtureRequest, start: Start) -> Node:
+def node(request: pytest.FixtureRequest, start: Start) -> Iterator[Node]:
     if request.param == "elasticsearch":
-        return Node(start(recipes.elasticsearch), *ELASTIC)
-    return Node(start(lambda folder: recipes.opensearch(request.param, folder)), *OPENSEARCH)
+        found = Node(start(recipes.elasticsearch), *ELASTIC)
+    else:
+        found = Node(start(lambda folder: recipes.opensearch(request.param, folder)), *OPENSEARCH)
+    yield found
+    found.server.stop()
 
 
 def test_the_story(node: Node, story: Story, tmp_path: Path) -> None:
