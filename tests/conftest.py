@@ -42,15 +42,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--faults`: disturb every job at every point (tests/faults), which takes an hour or so."""
+    """`--faults`: disturb every job at every point (tests/faults), which takes an hour or so.
+    `--servers`: index into real search servers and brokers (tests/servers), some minutes."""
     parser.addoption("--faults", action="store_true", help="run all of the fault injection, and nothing else")
+    parser.addoption("--servers", action="store_true", help="run the tests with real servers, and nothing else")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """`-m smoke` is the first test of every module, but for those that need a JVM or are slow."""
-    all_faults = bool(config.getoption("--faults"))
-    items[:] = [item for item in items if any(item.iter_markers("faults")) == all_faults]
+    for name in ("faults", "servers"):
+        asked = bool(config.getoption(f"--{name}"))
+        items[:] = [item for item in items if any(item.iter_markers(name)) == asked]
     seen = set()
     for item in items:
         if item.path not in seen and not any(item.iter_markers("jvm")) and not any(item.iter_markers("slow")):

@@ -7,6 +7,7 @@ Source: org.apache.nutch.rabbitmq.RabbitMQClient.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -68,9 +69,13 @@ class Binding:
 class RabbitMQClient:
     """A connection with one channel. Its methods raise StoreError; then it is closed, and `connect` makes it anew."""
 
-    def __init__(self, uri: str, binding: Binding | None) -> None:
-        """`uri` is amqp://user:password@host:port/vhost; `binding` is made with each connection."""
+    def __init__(self, uri: str, binding: Binding | None, *, confirms: bool = False) -> None:
+        """`uri` is amqp://user:password@host:port/vhost; `binding` is made with each connection.
+
+        `confirms`: a message that no queue takes, or that the server does not confirm, is an error.
+        """
         self._uri = uri
+        self._confirms = confirms
         self._binding = binding
         self._connection: pika.BlockingConnection | None = None
         self._channel: Any = None
@@ -82,6 +87,9 @@ class RabbitMQClient:
             from pika.exceptions import AMQPError
         except ImportError as exc:
             raise StoreError("RabbitMQ needs pika: pip install 'minutch[rabbitmq]'") from exc
+        logging.getLogger("pika").setLevel(
+            logging.CRITICAL
+        )  # it tells each error, with a traceback, before it raises it
         try:
             parameters = pika.URLParameters(self._uri)
         except (ValueError, TypeError, KeyError, IndexError) as exc:
@@ -93,6 +101,8 @@ class RabbitMQClient:
         try:
             self._connection = pika.BlockingConnection(parameters)
             self._channel = self._connection.channel()
+            if self._confirms:
+                self._channel.confirm_delivery()
             if self._binding is not None:
                 self._bind(self._binding)
         except (AMQPError, OSError) as exc:
@@ -124,7 +134,7 @@ class RabbitMQClient:
             self.connect()
         properties = pika.BasicProperties(content_type="application/json", headers=dict(headers))
         try:
-            self._channel.basic_publish(exchange, key, body, properties)
+            self._channel.basic_publish(exchange, key, body, properties, mandatory=self._confirms)
         except Exception as exc:  # pika's own, the socket's, and assertions of pika's where a connection breaks off
             self.close()
             raise StoreError(f"RabbitMQ: {_words(exc)}") from exc

@@ -26,7 +26,7 @@ CHANGED = {
 }
 """Defaults that differ from Nutch's, on purpose (see the head of nutch-default.xml)."""
 
-_READ = re.compile(r"\.(?:get|get_[a-z_]+|raw)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\"")
+_READ = re.compile(r"(?<!parameters)\.(?:get|get_[a-z_]+|raw)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\"")
 _WORD = re.compile(r"[\w.-]+")
 
 

@@ -33,6 +33,7 @@ _DEPENDENCY = (
     "<exclusions>{3}</exclusions></dependency>"
 )
 _EXCLUSION = "<exclusion><groupId>{0}</groupId><artifactId>{1}</artifactId></exclusion>"
+_NO_LOG4J = (("org.apache.logging.log4j", "*"),)
 _HADOOP_JARS = (
     ("org.apache.hadoop", "hadoop-client-api", HADOOP),
     ("org.apache.hadoop", "hadoop-client-runtime", HADOOP),
@@ -71,29 +72,31 @@ def hadoop_jars() -> list[Path]:
     require_jvm()
     if shutil.which("mvn") is not None:
         with suppress(NoJars):
-            return _fetched(f"hadoop-{HADOOP}", _HADOOP_JARS)
+            return fetched(f"hadoop-{HADOOP}", _HADOOP_JARS)
     return _from_pyspark()
 
 
 @functools.cache
 def nutch_jars(version: str) -> list[Path]:
     """The jars of a Nutch version, Hadoop's among them. Raises NoJars."""
-    require_jvm()
-    if shutil.which("mvn") is None:
-        raise NoJars("no Maven on this machine: Nutch's jars can't be fetched")
-    return _fetched(
+    return fetched(
         f"nutch-{version}-hadoop-{HADOOP}", (("org.apache.nutch", "nutch", version), *_HADOOP_JARS, *_NUTCH_JARS)
     )
 
 
-def _fetched(name: str, artifacts: tuple[tuple[str, str, str], ...]) -> list[Path]:
-    """The jars of some artifacts and of all that they need, fetched once."""
-    target = cache() / f"{name}-{zlib.crc32(repr(artifacts).encode()):08x}"
+def fetched(
+    name: str, artifacts: tuple[tuple[str, str, str], ...], without: tuple[tuple[str, str], ...] = _NO_LOG4J
+) -> list[Path]:
+    """The jars of some artifacts and of all that they need but for some, fetched once. Raises NoJars."""
+    require_jvm()
+    if shutil.which("mvn") is None:
+        raise NoJars("no Maven on this machine: jars can't be fetched")
+    target = cache() / f"{name}-{zlib.crc32(repr((artifacts, without)).encode()):08x}"
     if not target.is_dir():
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         fresh.mkdir(parents=True)
         try:
-            (fresh / "pom.xml").write_text(_pom(artifacts), encoding="utf-8")
+            (fresh / "pom.xml").write_text(_pom(artifacts, without), encoding="utf-8")
             _run(
                 ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"],
                 fresh,
@@ -104,8 +107,8 @@ def _fetched(name: str, artifacts: tuple[tuple[str, str, str], ...]) -> list[Pat
     return sorted(target.glob("*.jar"))
 
 
-def _pom(artifacts: tuple[tuple[str, str, str], ...]) -> str:
-    exclusions = _EXCLUSION.format("org.apache.logging.log4j", "*")
+def _pom(artifacts: tuple[tuple[str, str, str], ...], without: tuple[tuple[str, str], ...]) -> str:
+    exclusions = "".join(_EXCLUSION.format(*artifact) for artifact in without)
     dependencies = "".join(_DEPENDENCY.format(*artifact, exclusions) for artifact in artifacts)
     return _POM.format(dependencies=dependencies)
 

@@ -264,7 +264,7 @@ def test_misspelt_ids_are_told_apart_from_plugins_that_minutch_lacks(
 ) -> None:
     write_plugin(tmp_path, "java", classes={"X": "org.example.X"}, requires=())
     conf = configuration(
-        tmp_path, "urlfilter-regx|indexer-(dumy|kafka)|java|protocol-foo", plugin__excludes="parse-htmll"
+        tmp_path, "urlfilter-regx|indexer-dumy|java|protocol-foo|lib-nekohtml", plugin__excludes="parse-htmll"
     )
     mistakes = [
         ("urlfilter-regx", ["urlfilter-regex"]),
@@ -275,7 +275,7 @@ def test_misspelt_ids_are_told_apart_from_plugins_that_minutch_lacks(
         found = unmatched_includes(conf)
     assert [(word, close[:1]) for word, close in found] == mistakes
     assert PluginRepository.of(conf).unmatched_includes() == found
-    assert "plugin.includes: plugins of Nutch that minutch does not have: indexer-kafka, protocol-foo" in caplog.text
+    assert "plugin.includes: plugins of Nutch that minutch does not have: protocol-foo, lib-nekohtml" in caplog.text
     assert "plugin.includes: no plugin urlfilter-regx, did you mean urlfilter-regex" in caplog.text
     assert "plugin.excludes: no plugin parse-htmll, did you mean parse-html" in caplog.text
 

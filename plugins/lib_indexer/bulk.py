@@ -1,0 +1,225 @@
+"""Documents into Elasticsearch or OpenSearch by the bulk API, which both have alike from version 7 and 1 on.
+
+    host                          names or addresses, with commas between; any of them is asked
+    port                          9300
+    scheme                        http or https
+    index                         where documents go (nutch); made by the server if it isn't there
+    username, password            basic authentication
+    max.bulk.docs                 documents in a request (250)
+    max.bulk.size                 bytes of a request (2500500)
+    exponential.backoff.millis    before a request that the server is too busy for goes out again (100)
+    exponential.backoff.retries   how often (10)
+    bulk.close.timeout            seconds for the last request, which makes all visible (600)
+
+and of our own: timeout (seconds for an answer, 120), tls.certificates.check (true). `options`, which Nutch's files
+name, has no effect, there or here. The id of a document is its URL; one of more than 512 bytes no server takes.
+
+Source: org.apache.nutch.indexwriter.elastic.ElasticIndexWriter, ….opensearch1x.OpenSearch1xIndexWriter.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+import polars as pl
+
+from minutch.errors import ConfigError, IndexBusyError, IndexWriterError
+from minutch.plugin.documents import Documents
+from minutch.plugin.parameters import Parameters
+from minutch.plugin.points import Action, IndexWriter, Refused
+from minutch.records.document import NutchDocument
+
+from .client import (
+    BUSY,
+    FORBIDDEN,
+    TIMEOUT_SECONDS,
+    UNAUTHORIZED,
+    ForbiddenError,
+    SearchServer,
+    at_start,
+    masked,
+    reason_of,
+    send_in_halves,
+)
+from .jsondocs import columns_of, json_objects
+from .keystores import Store, tls_context
+
+log = logging.getLogger(__name__)
+
+DEFAULT_PORT: Final = 9300
+LONGEST_ID: Final = 512
+"""Bytes of an id."""
+_NO_INDEX: Final = "index_not_found_exception"
+_DELETED_BEFORE: Final = 404
+
+
+class BulkWriter(IndexWriter):
+    """What the writers for both have in common."""
+
+    engine: str
+    default_scheme = "http"
+    default_user: str
+    default_password = ""
+
+    @abstractmethod
+    def _signs_in(self, parameters: Parameters) -> bool:
+        """Whether user and password are sent."""
+
+    def _trusted(self, parameters: Parameters) -> Store | None:
+        """Certificates that are trusted."""
+        return None
+
+    def _own(self, parameters: Parameters) -> Store | None:
+        """The key that the client shows."""
+        return None
+
+    def configure(self, parameters: Parameters) -> None:
+        self.hosts = [host.strip() for host in parameters.get_strings("host") if host.strip()]
+        if not self.hosts:
+            raise ConfigError(f"{parameters.owner}: parameter host is missing")
+        self.port = parameters.get_int("port", DEFAULT_PORT)
+        if not 1 <= self.port <= 65535:
+            raise parameters.wrong("port", "a number from 1 to 65535")
+        self.scheme = parameters.get("scheme", "").strip() or self.default_scheme
+        if self.scheme not in ("http", "https"):
+            raise parameters.wrong("scheme", "http or https")
+        self.index = parameters.get("index", "").strip() or "nutch"
+        self.user = parameters.get("username", self.default_user)
+        self.password = parameters.get("password", self.default_password)
+        self.signs_in = self._signs_in(parameters)
+        self.batch_documents = max(1, parameters.get_int("max.bulk.docs", 250))
+        self.batch_bytes = max(1, parameters.get_int("max.bulk.size", 2500500))
+        self.backoff = max(0, parameters.get_int("exponential.backoff.millis", 100)) / 1000
+        self.retries = max(0, parameters.get_int("exponential.backoff.retries", 10))
+        self.close_timeout = parameters.get_float("bulk.close.timeout", 600)
+        self.timeout = parameters.get_float("timeout", TIMEOUT_SECONDS)
+        self.verifies = parameters.get_boolean("tls.certificates.check", True)
+        self._stores = self._trusted(parameters), self._own(parameters)
+        self._server: SearchServer | None = None
+
+    # -- documents ---------------------------------------------------------------------------------------------------
+
+    def encode(self, doc: NutchDocument) -> bytes:
+        documents = Documents(pl.Series([""]))
+        documents.replace([doc])
+        return bytes(self.encode_columns(documents)[0])
+
+    def encode_columns(self, documents: Documents) -> pl.Series:
+        return json_objects(columns_of(documents), len(documents))
+
+    # -- the server --------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        tls = tls_context(*self._stores, verify=self.verifies) if self.scheme == "https" else None
+        self._server = SearchServer(
+            [f"{self.scheme}://{_bracketed(host)}:{self.port}" for host in self.hosts],
+            self.clock,
+            user=(self.user, self.password) if self.signs_in else None,
+            tls=tls,
+            timeout=self.timeout,
+        )
+        try:
+            with at_start():
+                self._ask("GET", "/")
+        except ForbiddenError as error:
+            if error.code == UNAUTHORIZED:
+                raise
+            log.debug("%s; that is of no account if the index may be written", error)
+
+    def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
+        too_long = [action.key for action in actions if len(action.key.encode()) > LONGEST_ID]
+        refused = [Refused(key, f"its id has more than {LONGEST_ID} bytes") for key in too_long]
+        sent = [action for action in actions if action.key not in set(too_long)] if too_long else actions
+        if sent:
+            refused += send_in_halves(sent, self._send)
+        return refused
+
+    def commit(self) -> None:
+        """Make documents visible at once. A user who may only write has to wait for the server to do it."""
+        try:
+            self._ask("POST", f"/{self._path()}/_refresh", timeout=self.close_timeout)
+        except IndexBusyError:
+            raise
+        except IndexWriterError as error:
+            log.info("%s makes the documents visible in its own time: %s", self.engine, error)
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    def abort(self) -> None:
+        self.close()
+
+    def _path(self) -> str:
+        return quote(self.index, safe="")
+
+    def _send(self, actions: Sequence[Action]) -> list[Refused]:
+        """One bulk request; what the server is too busy for leaves with the IndexBusyError."""
+        body = b"".join(_lines(key, payload) for key, payload in actions)
+        answer = self._ask("POST", f"/{self._path()}/_bulk", body=body, kind="application/x-ndjson")
+        items = answer.get("items") if isinstance(answer, Mapping) else None
+        if not isinstance(items, list) or len(items) != len(actions):
+            raise IndexWriterError(f"{self.engine} answered a bulk request of {len(actions)} with something else")
+        refused: list[Refused] = []
+        busy: list[Action] = []
+        reason = ""
+        for action, item in zip(actions, items, strict=True):
+            status, error = _outcome(item)
+            if status < 300 or (action.payload is None and status == _DELETED_BEFORE):
+                continue
+            reason = f"{status}: {reason_of(error)}"
+            if status in BUSY:
+                busy.append(action)
+            elif status in FORBIDDEN or (isinstance(error, Mapping) and error.get("type") == _NO_INDEX):
+                raise IndexWriterError(f"{self.engine}, index {self.index}: {reason}")
+            else:
+                refused.append(Refused(action.key, reason))
+        if busy:
+            raise IndexBusyError(f"{len(busy)} of {len(actions)} actions: {reason}", rest=busy, refused=refused)
+        return refused
+
+    def _ask(self, method: str, path: str, **more: Any) -> Any:
+        assert self._server is not None
+        return self._server.request(method, path, **more)
+
+    def describe(self) -> dict[str, tuple[str, object]]:
+        return {
+            "host": ("servers, any of which is asked", ",".join(self.hosts)),
+            "port": ("their port", self.port),
+            "scheme": ("http or https", self.scheme),
+            "index": ("where documents go", self.index),
+            "username": ("user", self.user if self.signs_in else ""),
+            "password": ("password", masked(self.password) if self.signs_in else ""),
+            "max.bulk.docs": ("documents in a request", self.batch_documents),
+            "max.bulk.size": ("bytes of a request", self.batch_bytes),
+            "exponential.backoff.millis": (
+                "pause in milliseconds, at first",
+                round(self.backoff * 1000),
+            ),
+            "exponential.backoff.retries": ("how often it is", self.retries),
+            "bulk.close.timeout": ("seconds for the last request", self.close_timeout),
+        }
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _lines(key: str, payload: bytes | None) -> bytes:
+    what = {"delete" if payload is None else "index": {"_id": key}}
+    head = json.dumps(what, ensure_ascii=False).encode() + b"\n"
+    return head if payload is None else head + payload + b"\n"
+
+
+def _outcome(item: object) -> tuple[int, object]:
+    """Status and error of an item of the answer."""
+    found = next(iter(item.values()), None) if isinstance(item, Mapping) else None
+    status = found.get("status") if isinstance(found, Mapping) else None
+    if not isinstance(found, Mapping) or not isinstance(status, int):
+        raise IndexWriterError(f"an item of a bulk answer without a status: {reason_of(item)}")
+    return status, found.get("error") or found.get("result") or ""
