@@ -36,6 +36,19 @@ ELSEWHERE = {
         f"urlfilter.fast.{name}.max.length": ("plugins/test_urlfilters.py", f'"{name.replace(".", "__")}"')
         for name in ("url", "url.path", "url.query")
     },
+    **{
+        f"index.arbitrary.{name}": ("plugins/test_index_arbitrary.py", name.replace(".", "_"))
+        for name in (
+            "fieldName.0",
+            "className.0",
+            "constructorArgs.0",
+            "methodName.0",
+            "methodArgs.0",
+            "overwrite.0",
+            "function.count",
+            "all.fields.access.0",
+        )
+    },
     "rabbitmq.publisher.server.uri": (RABBIT, 'server.uri": uri'),
     **{
         f"rabbitmq.publisher.{name.replace('_', '.')}": (RABBIT, name)
