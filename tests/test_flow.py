@@ -10,7 +10,7 @@ import pytest
 
 from minutch import flow
 from minutch.plugin.points import POINTS
-from tests.support.golden import PROJECT
+from tests.support.golden import PROJECT, SHARED
 
 NUTCH = {
     "inject": "crawl.Injector",
@@ -103,6 +103,20 @@ def test_classes_that_are_run_by_their_names() -> None:
 def test_commands_that_are_missing_are_named() -> None:
     assert set(flow.MISSING) == set(NUTCH) - set(flow.commands())
     assert {name: java for name, (java, _) in flow.MISSING.items()} == {name: NUTCH[name] for name in flow.MISSING}
+
+
+def test_every_command_of_nutch_is_here() -> None:
+    """Those of the list of its usages, by their names and by their classes."""
+    path = SHARED / "nutch" / "commands.md"
+    if not path.is_file():
+        pytest.skip("the list of Nutch's commands is not beside this checkout")
+    listed = re.findall(r"^\| (\w+) \| ([\w.]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = [(name, java) for name, java in listed if name in NUTCH]
+    assert len(listed) > 30
+    for name, java in listed:
+        if name not in flow.MISSING:
+            assert flow.find(name) is flow.find(java) is not None, name
+    assert set(flow.MISSING) == {"junit"}
 
 
 def test_find_and_suggest() -> None:

@@ -28,6 +28,7 @@ from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_FETCH_NOTMODIFIED, STATUS_FETCH_SUCCESS
 from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment, segments_in
 from minutch.tables.compression import is_compressed
+from minutch.tables.success import mark_success
 from minutch.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)
@@ -110,6 +111,7 @@ def export(
                     counters.add(_write(files, capture, only_successful))
                     progress.advance()
             counters.add(RECORDS, files.records)
+        mark_success(context.conf, work)
     return counters
 
 

@@ -1,4 +1,4 @@
-"""`minutch showproperties`: every property with its value, and a mark at those that this version does not act on.
+"""`minutch showproperties`: every property with its value, and the reason at those that have no effect here.
 
 Matched: org.apache.nutch.tools.ShowProperties (its columns: name, value, value after expansion); the mark is ours.
 """
@@ -9,7 +9,7 @@ from minutch.conf.inert import INERT
 from minutch.job import JobContext
 
 USAGE = "ShowProperties"
-MARK = "# no effect in this version"
+MARK = "# no effect: "
 _RULE = "=" * 80
 
 
@@ -28,4 +28,4 @@ def line(name: str, raw: str, value: str) -> str:
     text = f"{name}  {value:>{max(1, 78 - len(name))}}"
     if raw != value:
         text = f"{name}  {raw:>{max(1, 58 - len(name))}}  {value:>18}"
-    return f"{text}  {MARK}" if name in INERT else text
+    return f"{text}  {MARK}{INERT[name]}" if name in INERT else text

@@ -33,6 +33,7 @@ from minutch.tables.frame import decode_keys
 from minutch.tables.matching import matching
 from minutch.tables.merge import sort_by_key
 from minutch.tables.shuffle import partition_of
+from minutch.tables.success import mark_success
 from minutch.tables.textparts import output_folder, require_absent, text_part
 
 log = logging.getLogger(__name__)
@@ -131,6 +132,7 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
                     counters.add(WRITTEN, len(chosen))
                     counters.add(LEFT_OUT, len(frame) - len(chosen))
                     progress.advance(len(frame))
+        mark_success(context.conf, folder)
     return counters
 
 
@@ -152,6 +154,7 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
         with text_part(folder, 0) as file:
             for key, score in top.iter_rows():
                 file.write(b"%s\t%s\n" % (float_to_string(score).encode(), key))
+        mark_success(context.conf, folder)
     return len(top)
 
 

@@ -27,6 +27,7 @@ from minutch.job import Counters, JobContext
 from minutch.records.rawmap import RawMap
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.merge import has_repeats, sort_by_key
+from minutch.tables.success import mark_success
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ def mergedb(
         context.progress("mergedb", lambda: sum(db.estimate() for db in sources)) as progress,
     ):
         counters = rewrite(result, conf, entries.streams, lambda frames: merge(frames, schedule), progress)
+        mark_success(conf, result.current)
     counters.merge(entries.counters)
     log.info("CrawlDb merge: finished")
     return counters

@@ -40,6 +40,7 @@ from minutch.fetch.telemetry import MetricsServer, Publishers
 from minutch.job import Counters, JobContext
 from minutch.segment.store import CRAWL_FETCH, Segment
 from minutch.tables.lock import lock
+from minutch.tables.success import mark_success
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +120,7 @@ def fetch(
             raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
         ledger.check(str(path))
         close_segment(segment, _logs(work), _parts(settings), conf, ledger.generated)
+        mark_success(conf, path)
     _report(ledger, stats)
     counters = ledger.counters()
     if job.interrupted:

@@ -29,6 +29,7 @@ from minutch.tables.compression import Compression, output_compression
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
+from minutch.tables.success import mark_success
 
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
@@ -64,6 +65,7 @@ class FetchListWriter:
     def __init__(self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int | None) -> None:
         self._segments = segments
         self._parts = parts
+        self._conf = conf
         self._compression = output_compression(conf)
         self._partitioner = UrlPartitioner(conf, resolve, seed)
 
@@ -75,6 +77,7 @@ class FetchListWriter:
         with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
             for part, rows in enumerate(shares):
                 _write_part(segment.path / CRAWL_GENERATE / part_name(part), entries[rows], self._compression)
+            mark_success(self._conf, segment.path / CRAWL_GENERATE)
         return segment.path
 
 

@@ -17,6 +17,7 @@ from minutch.formats.sequencefile import SequenceFileReader
 from minutch.records import hostdatum_columns
 from minutch.records.hostdatum import HostDatum
 from minutch.tables import spans
+from minutch.tables.compression import PLAIN, Compression
 from minutch.tables.database import Database, part_name
 from minutch.tables.writer import TableWriter
 
@@ -69,6 +70,7 @@ class HostDb(Database):
         return spans.scan(self.require_parts()[index], HOST_DATUM, hostdatum_columns.decode)
 
     @staticmethod
-    def part_writer(directory: Path, index: int) -> TableWriter[pl.DataFrame]:
+    def part_writer(directory: Path, index: int, compression: Compression = PLAIN) -> TableWriter[pl.DataFrame]:
         """A writer of partition `index` of the HostDb that is being written to `directory` (see `replacement`)."""
-        return TableWriter(directory / part_name(index), HOST_DATUM, hostdatum_columns.records, mapfile=False)
+        path, options = directory / part_name(index), compression.options
+        return TableWriter(path, HOST_DATUM, hostdatum_columns.records, mapfile=False, **options)

@@ -36,6 +36,7 @@ from minutch.hostdb.store import HostDb
 from minutch.hostdb.tophosts import read_scores, score_files
 from minutch.job import Counters, JobContext, Progress
 from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
+from minutch.tables.compression import output_compression
 from minutch.tables.crawldata import scan
 from minutch.tables.frame import decode_keys, encode_keys
 from minutch.tables.merge import aligned
@@ -245,12 +246,12 @@ def _write(
     """Write the new HostDb. Hosts are looked up one partition after the other."""
     total = Counters({WRITTEN: 0})
     asking = Lookups(context.conf) if options.checks.any else nullcontext()
-    keep_old = context.conf.get_boolean("db.preserve.backup", True)
+    keep_old, compression = context.conf.get_boolean("db.preserve.backup", True), output_compression(context.conf)
     with asking as lookups, db.replacement(keep_old=keep_old) as directory:
 
         def write_part(part: int) -> Counters:
             counters = Counters()
-            with db.part_writer(directory, part) as writer:
+            with db.part_writer(directory, part, compression) as writer:
                 for range_of_hosts in known.known(part):
                     hosts = merged(range_of_hosts, known.statistics, has_crawldb=has_crawldb)
                     hosts = _large_enough(hosts, options.url_limit, counters)

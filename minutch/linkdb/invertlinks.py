@@ -24,6 +24,7 @@ from minutch.linkdb.store import LinkDb, layout_for
 from minutch.segment.store import PARSE_DATA, Segment, segments_in
 from minutch.tables.database import record_estimate
 from minutch.tables.links import scan_outlinks
+from minutch.tables.success import mark_success
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +109,7 @@ def invertlinks(
 
     with db.lock(force), context.progress("invertlinks") as progress:
         build(db, links(), layout_for(conf, [db]), conf, counters, progress)
+        mark_success(conf, db.current)
     log.info("LinkDb: finished")
     return counters
 

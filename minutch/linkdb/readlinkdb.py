@@ -29,6 +29,7 @@ from minutch.records.links import LAYOUT_METADATA, Inlink
 from minutch.tables.frame import INLINKS_SCHEMA, decode_keys
 from minutch.tables.parallel import memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
+from minutch.tables.success import mark_success
 from minutch.tables.textparts import output_folder, require_absent, text_part
 from minutch.urls.javaregex import JavaRegex
 
@@ -110,6 +111,7 @@ def _write(db: LinkDb, out: Path, conf: Configuration, pattern: JavaRegex | None
                     file.write("".join(lines(table, db.layout)).encode())
                     counters.add(PAGES, table["key"].n_unique())
                     counters.add(WRITTEN, len(table) - table["from_url"].null_count())
+        mark_success(conf, folder)
     return counters
 
 

@@ -28,6 +28,7 @@ from minutch.parse.page import PackedPage, SegmentTask
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.tables.database import record_estimate
+from minutch.tables.success import mark_success
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ def parse_segment(
         if advance is not None:
             advance(counters.get("pages", 0) % _SHOWN_BY)
         counters.add(REPEATED, writers.finish())
+    mark_success(conf, segment.path)
     return counters
 
 

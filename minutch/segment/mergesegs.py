@@ -49,6 +49,7 @@ from minutch.segment.store import (
 )
 from minutch.tables.database import record_estimate
 from minutch.tables.parallel import number_of_parts, ordered
+from minutch.tables.success import mark_success
 from minutch.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)
@@ -134,6 +135,7 @@ def mergesegs(
             count = writer.write(piece)
             merge.counters.add(WRITTEN, count)
             progress.advance(count)
+        mark_success(conf, directory)
     log.info("SegmentMerger: made %s", ", ".join(str(output / made) for made in writer.names))
     counters = Counters(streams.counters)
     counters.merge(merge.counters)

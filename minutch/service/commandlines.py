@@ -189,7 +189,8 @@ COMMANDS: Final[dict[str, CommandLine]] = {
         _same(SWITCH, "gzip", "epochFilename", "jsonArray", "reverseKey", "warc")
         | {"simpleDateFormat": ("-SimpleDateFormat", SWITCH)}
         | _same(NUMBER, "warcSize")
-        | _same(TEXT, "keyPrefix", "extension"),
+        | _same(TEXT, "keyPrefix", "extension")
+        | _same(PATH, "linkdb"),
     ),
 }
 """What clients may start: these commands, and no other."""

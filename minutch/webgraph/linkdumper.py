@@ -26,10 +26,12 @@ from minutch.kernels.arrow import from_series, to_series
 from minutch.records.batch import Places
 from minutch.records.webgraph import LinkNodes
 from minutch.records.webgraph_columns import node_values
+from minutch.tables.compression import output_compression
 from minutch.tables.database import part_name
 from minutch.tables.merge import aligned, pieces
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
+from minutch.tables.success import mark_success
 from minutch.tables.writer import TableWriter
 from minutch.webgraph.csr import rows_of
 from minutch.webgraph.store import WebGraph
@@ -66,7 +68,7 @@ def dump_links(graph: WebGraph, context: JobContext) -> Counters:
     """Write the dump of `graph`. Raises StoreError (no graph), LockedError, FormatError (damage)."""
     graph.require()
     conf, counters = context.conf, Counters()
-    parts = number_of_parts(conf)
+    parts, compression = number_of_parts(conf), output_compression(conf)
     log.info("LinkDumper: starting")
     with (
         graph.lock(),
@@ -79,7 +81,8 @@ def dump_links(graph: WebGraph, context: JobContext) -> Counters:
 
         def write_part(part: int) -> Counters:
             counted = Counters()
-            with TableWriter(directory / part_name(part), LinkNodes.class_name, _records) as writer:
+            path = directory / part_name(part)
+            with TableWriter(path, LinkNodes.class_name, _records, **compression.options) as writer:
                 for frame in shuffle.sorted(part):
                     for links in pieces(frame, _ROWS_AT_A_TIME):
                         kept = links.filter(pl.int_range(pl.len()).over("key") < _MOST_LINKS)
@@ -91,6 +94,7 @@ def dump_links(graph: WebGraph, context: JobContext) -> Counters:
 
         for counted in for_each(write_part, range(parts)):
             counters.merge(counted)
+        mark_success(conf, directory)
     log.info("LinkDumper: finished")
     return counters
 

@@ -32,6 +32,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, StoreError
 from minutch.formats.javahash import float_to_string
 from minutch.job import Counters, JobContext
+from minutch.tables.compression import output_compression
 from minutch.tables.install import SPILL
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts
 from minutch.tables.shuffle import split
@@ -152,9 +153,9 @@ def _ranges(csr: Csr) -> Iterator[slice]:
 
 def _install(graph: WebGraph, scores: Scores, conf: Configuration) -> None:
     """Write the nodes anew, with these scores in the order of their URLs."""
-    parts = number_of_parts(conf)
+    parts, compression = number_of_parts(conf), output_compression(conf)
     with graph.nodes.replacement(keep_old=False) as directory:
-        writers = [graph.nodes.writer(directory, part) for part in range(parts)]
+        writers = [graph.nodes.writer(directory, part, compression) for part in range(parts)]
         try:
             first = 0
             for nodes in graph.nodes.in_order():

@@ -28,10 +28,12 @@ from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
 from minutch.records.batch import Places
 from minutch.records.webgraph_columns import places_of
+from minutch.tables.compression import Compression, output_compression
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys, encode_keys
 from minutch.tables.parallel import memory_budget
 from minutch.tables.shuffle import Shuffle
+from minutch.tables.success import mark_success
 from minutch.tables.textparts import float_texts, output_folder, require_absent, text_part
 from minutch.tables.writer import TableWriter
 from minutch.urls.hosts import domains_of, hosts_of
@@ -128,11 +130,12 @@ def nodedumper(graph: WebGraph, out: Path, wish: Wish, context: JobContext) -> C
                 yield frame.select(pl.col("key").alias("name"), pl.col(wish.column).cast(pl.Float32).alias("number"))
 
         lines = _pages(nodes(), wish, conf, folder) if wish.group is None else _groups(nodes(), wish, conf, folder)
-        with _output(folder, wish) as write:
+        with _output(folder, wish, output_compression(conf)) as write:
             for kept, read in lines:
                 write(kept)
                 counters.add(WRITTEN, len(kept))
                 counters.add(LEFT_OUT, read - len(kept))
+        mark_success(conf, folder)
     log.info("NodeDumper: finished")
     return counters
 
@@ -196,11 +199,11 @@ def _descending(numbers: pl.Series) -> pl.Series:
 
 
 @contextmanager
-def _output(folder: Path, wish: Wish) -> Iterator[Callable[[pl.DataFrame], object]]:
+def _output(folder: Path, wish: Wish, compression: Compression) -> Iterator[Callable[[pl.DataFrame], object]]:
     """A function that writes to the one part file of a dump."""
     if wish.sequence_file:
         path = folder / part_name(0)
-        with TableWriter(path, FloatWritable.class_name, _records, mapfile=False) as table:
+        with TableWriter(path, FloatWritable.class_name, _records, mapfile=False, **compression.options) as table:
             yield table.write
     else:
         with text_part(folder, 0) as text:

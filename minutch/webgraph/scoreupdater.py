@@ -22,6 +22,7 @@ from minutch.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.tables.parallel import memory_budget
 from minutch.tables.shuffle import Shuffle
+from minutch.tables.success import mark_success
 from minutch.webgraph.store import WebGraph
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
             lambda both: _scored(*both, clear=clear),
             progress,
         )
+        mark_success(conf, db.current)
     log.info("ScoreUpdater: finished")
     return counters
 

@@ -24,6 +24,7 @@ from minutch.errors import StoreError
 from minutch.formats.javaio import DataInput
 from minutch.records.webgraph import LinkNodes, LoopSet, Node
 from minutch.tables import install
+from minutch.tables.compression import Compression
 from minutch.tables.database import Database, part_name
 from minutch.tables.merge import merged
 from minutch.tables.webgraph import LinkDataWriter, NodeWriter, scan_link_data, scan_nodes
@@ -56,9 +57,9 @@ class Links(Part):
         """All links in tables of GRAPH_LINKS_SCHEMA, in the order of the pages, none spread over two tables."""
         return merged(*map(scan_link_data, self.require_parts()))
 
-    def writer(self, directory: Path, part: int) -> LinkDataWriter:
+    def writer(self, directory: Path, part: int, compression: Compression) -> LinkDataWriter:
         """A writer of a partition of the links that are being written to `directory` (see `replacement`)."""
-        return LinkDataWriter(directory / part_name(part))
+        return LinkDataWriter(directory / part_name(part), **compression.options)
 
 
 class Inlinks(Links):
@@ -76,9 +77,9 @@ class Nodes(Part):
         """All nodes in tables of NODES_SCHEMA, in the order of their URLs."""
         return merged(*map(scan_nodes, self.require_parts()))
 
-    def writer(self, directory: Path, part: int) -> NodeWriter:
+    def writer(self, directory: Path, part: int, compression: Compression) -> NodeWriter:
         """As that of `Links`."""
-        return NodeWriter(directory / part_name(part))
+        return NodeWriter(directory / part_name(part), **compression.options)
 
     def get(self, url: str) -> Node | None:
         """The node of a page, None if there is none. Raises StoreError where there is no such database."""

@@ -30,6 +30,7 @@ from minutch.records import crawldatum as status
 from minutch.records.webgraph import INLINK, OUTLINK
 from minutch.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, Segment, segments_in
 from minutch.tables import crawldata
+from minutch.tables.compression import output_compression
 from minutch.tables.frame import GRAPH_LINKS_SCHEMA, NODES_SCHEMA
 from minutch.tables.merge import aligned, pieces
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts
@@ -205,7 +206,7 @@ def _write_outlinks(
     counters: Counters,
     progress: Progress,
 ) -> None:
-    rules, parts = LinkRules(conf), number_of_parts(conf)
+    rules, parts, compression = LinkRules(conf), number_of_parts(conf), output_compression(conf)
     with Shuffle(parts, CANDIDATES, budget=memory_budget(conf) // 2, spill=graph.path) as shuffle:
         for table in candidates:
             shuffle.add(table)
@@ -214,7 +215,7 @@ def _write_outlinks(
 
         def write_part(part: int) -> Counters:
             counted = Counters()
-            with graph.outlinks.writer(directory, part) as writer:
+            with graph.outlinks.writer(directory, part, compression) as writer:
                 for frame in shuffle.sorted(part):
                     for links in pieces(frame, _ROWS_AT_A_TIME):
                         kept = rules.apply(links, counted)
@@ -232,13 +233,13 @@ def _write_inlinks(
 ) -> None:
     """The same links the other way round, those to one page in the order of the pages that they come from."""
     log.info("InlinkDb: running")
-    parts = number_of_parts(conf)
+    parts, compression = number_of_parts(conf), output_compression(conf)
     with Shuffle(parts, _SORTED, budget=memory_budget(conf) // 2, spill=graph.path) as shuffle:
         for links in outlinks.in_order():
             shuffle.add(links.select(key="url", url="key", anchor="anchor"))
 
         def write_part(part: int) -> None:
-            with graph.inlinks.writer(directory, part) as writer:
+            with graph.inlinks.writer(directory, part, compression) as writer:
                 for links in shuffle.sorted(part):
                     writer.write(_link_data(links, INLINK, pl.lit(now, pl.Int64)))
                     progress.advance(len(links))
@@ -256,9 +257,10 @@ def _write_nodes(
 ) -> None:
     """A node for each page at either end of a link."""
     log.info("NodeDb: running")
+    compression = output_compression(conf)
 
     def write_part(part: int) -> int:
-        with graph.nodes.writer(directory, part) as writer:
+        with graph.nodes.writer(directory, part, compression) as writer:
             for links in aligned(scan_link_data(outlinks.parts()[part]), scan_link_data(inlinks.parts()[part])):
                 counts = [
                     _counts(frame, name) for frame, name in zip(links, ("num_outlinks", "num_inlinks"), strict=True)

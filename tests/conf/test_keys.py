@@ -11,6 +11,7 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.conf.inert import INERT
+from tests.conf.tested import is_set
 from tests.support.golden import PROJECT, SHARED
 
 LISTS = {"inert.py", "kinds.py"}
@@ -75,17 +76,36 @@ def test_properties_read_in_the_sources_are_in_the_file() -> None:
 
 def test_inert_properties_are_those_that_no_source_names() -> None:
     unnamed = {name for name in declared() if not is_named(name)}
-    assert sorted(unnamed - INERT) == []
-    assert sorted(INERT - unnamed) == []
+    assert sorted(unnamed - set(INERT)) == []
+    assert sorted(set(INERT) - unnamed) == []
+
+
+def test_each_inert_property_has_a_reason() -> None:
+    for name, reason in INERT.items():
+        assert len(reason.split()) > 3, name
+
+
+@pytest.mark.skipif(not PROPERTIES.is_file(), reason="the list of Nutch's properties is not beside this checkout")
+def test_every_other_property_is_set_by_a_test() -> None:
+    """To another value than its default; the test that sets it is there to see what it does."""
+    defaults = declared()
+    acting = [name for name in _nutchs() if name not in INERT]
+    assert len(acting) > 300
+    assert [name for name in acting if not is_set(name, defaults[name])] == []
 
 
 @pytest.mark.skipif(not PROPERTIES.is_file(), reason="the list of Nutch's properties is not beside this checkout")
 def test_all_of_nutchs_properties_have_nutchs_defaults() -> None:
+    theirs, defaults = _nutchs(), declared()
+    assert len(theirs) == 324
+    assert {name for name, value in theirs.items() if defaults.get(name) != value} == CHANGED
+
+
+def _nutchs() -> dict[str, str]:
+    """Nutch's properties and their defaults."""
     with PROPERTIES.open(encoding="utf-8") as stream:
         rows = list(csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
-    defaults = declared()
-    assert len(rows) == 324
-    assert {row[1] for row in rows if defaults.get(row[1]) != row[2]} == CHANGED
+    return {row[1]: row[2] for row in rows}
 
 
 def test_hidden_properties_are_described() -> None:

@@ -12,7 +12,7 @@ from tests.golden.test_fetch import SMALL, Site
 from tests.index.commands import Golden
 from tests.support.golden import needs_golden
 
-CASES = ("basic", "conf-anchor", "conf-more", "conf-static", "jexl-false", "nosuch_html", "r301", "robots")
+CASES = ("basic", "conf-anchor", "conf-more", "conf-static", "doindex", "jexl-false", "nosuch_html", "r301", "robots")
 """The runs that Nutch came through; in the others it dies of a field without a value."""
 _LEFT_OUT = re.compile(r"^(?:tstamp|date) :\t.*\n", re.MULTILINE)
 _LOG = re.compile(r"^\d{4}-\d\d-\d\d .*\n", re.MULTILINE)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from pathlib import Path
 
 import httpx
 import pytest
 
-from minutch.conf.inert import INERT
 from minutch.records.crawldatum import CrawlDatum
 from plugins.protocol_http.http import Http
-from tests.support.golden import PROJECT, SHARED
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for
 
@@ -101,19 +97,3 @@ async def test_the_version_of_requests() -> None:
                 await protocol.close()
             assert output.content is not None
             assert output.content.metadata["_request_"][0].startswith(f"GET /ok HTTP/{version}\r\n")
-
-
-@pytest.mark.skipif(
-    not (SHARED / "nutch" / "properties.tsv").is_file(), reason="the list of properties is not beside this checkout"
-)
-def test_no_property_is_left_out() -> None:
-    """Each property of the HTTP protocols is set by a test of the plugins, but for those that have no effect."""
-    with (SHARED / "nutch" / "properties.tsv").open(encoding="utf-8") as stream:
-        rows = list(csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
-    names = [row[1] for row in rows if row[0].startswith("03c ")]
-    assert len(names) == 38
-    tests = "\n".join(path.read_text(encoding="utf-8") for path in (PROJECT / "tests" / "plugins").glob("test_*.py"))
-    set_in = re.compile("|".join(rf"\"{re.escape(n)}\"|{n.replace('.', '__')}(?!_)" for n in sorted(names)))
-    named = {found.strip('"').replace("__", ".") for found in set_in.findall(tests)}
-    without_effect = {f"http.{name}" for name in ("agent.host", "proxy.realm")}
-    assert set(names) - named == set(names) & INERT == without_effect

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import stat
@@ -19,6 +20,7 @@ from typing import Any
 import httpx
 import pytest
 
+from minutch import flow
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import ConfigError, MinutchError, UsageError
 from minutch.formats.mapfile import MapFileWriter
@@ -27,6 +29,7 @@ from minutch.job import JobContext
 from minutch.processes import start_command
 from minutch.records.webgraph import LinkDatum, Node
 from minutch.service import openapi, startserver
+from minutch.service.commandlines import COMMANDS
 from tests.support.golden import PROJECT
 from tests.support.segments import conf_for
 from tests.support.siteserver import SiteServer
@@ -156,6 +159,31 @@ def test_a_crawl(server: Server, site: SiteServer) -> None:
     assert [job["id"] for job in server.client.get("/job", params={"crawlId": "crawl"}).json()][:7] == ids
     assert [job["id"] for job in server.client.get("/admin").json()["jobs"]][:7] == ids
     assert server.client.get(f"/job/{ids[0]}/stop").json() is False, "it has ended"
+
+    writers = server.root / "writers.xml"
+    shipped = (PROJECT / "conf" / "index-writers.xml").read_text()
+    writers.write_text(shipped.replace("./dummy-index.txt", str(server.root / "dummy-index.txt")))
+    more = {**CONFIG, "plugin.includes": "index-(basic|anchor)|indexer-dummy|urlnormalizer-pass"}
+    more["indexer.indexwriters.file"] = str(writers)
+    assert server.post("/config/create", {"configId": "indexing", "params": more}).status_code == 200
+    indexed = server.job("crawl", "INDEX", "indexing", deleteGone=True, noCommit="false", params="k=v")
+    assert (indexed["state"], indexed["msg"]) == ("FINISHED", "OK")
+    assert (server.root / "dummy-index.txt").read_text().count("add\t") >= 2
+    wanted = {"jsonArray": True, "linkdb": "crawl/linkdb", "mimetypes": ["text/html"], "keyPrefix": "k"}
+    dumped = server.post("/services/commoncrawldump", {"crawlId": "crawl", "confId": "mine", "args": wanted})
+    assert dumped.status_code == 200, dumped.text
+    documents = [path for path in (server.root / dumped.text).rglob("*") if path.is_file()]
+    assert len(documents) >= 2
+    assert all(b'"key" : "k-http' in path.read_bytes() for path in documents)
+    assert server.client.get("/services/commoncrawldump/crawl").json() == {"dumpPaths": [dumped.text]}
+
+
+def test_each_option_is_one_of_the_command() -> None:
+    for name, line in COMMANDS.items():
+        command = flow.find(name)
+        assert command is not None
+        flags = {flag.name for flag in importlib.import_module(command.module).FLAGS}
+        assert {option for option, _ in line.options.values()} <= flags
 
 
 def test_nothing_is_due(server: Server) -> None:

@@ -13,11 +13,15 @@ from minutch.errors import ConfigError
 from minutch.fetchlist import freegen, generate
 from minutch.formats.compress import DEFAULT_CODEC, PACKAGE
 from minutch.formats.sequencefile import SequenceFileReader
+from minutch.hostdb import updatehostdb
+from minutch.hostdb.store import HostDb
 from minutch.linkdb import invertlinks, mergelinkdb
 from minutch.linkdb.store import LinkDb
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.segment.store import CRAWL_GENERATE, segments_in
 from minutch.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY, output_compression
+from minutch.webgraph import linkdumper, linkrank, nodedumper, webgraph
+from minutch.webgraph.store import WebGraph
 from tests.linkdb.test_jobs import ONE, links, segment
 from tests.support.crawldbs import context, read_db, write_segment
 
@@ -101,3 +105,31 @@ def test_what_can_not_be_says_so(name: str, value: str, tmp_path: Path) -> None:
         )
     assert not CrawlDb(tmp_path / "db").exists()
     assert output_compression(conf.with_values({COMPRESS_PROPERTY: "false"})) == output_compression(Configuration())
+
+
+@pytest.mark.parametrize(("kind", "codec"), WAYS)
+def test_a_webgraph_and_a_hostdb(kind: str, codec: str, tmp_path: Path) -> None:
+    """Every job that writes them; what can be read of them is that of plain ones."""
+    made = segment(tmp_path / "20260101000000", {"http://a/": [("http://b/", "b"), ("http://c/", "c")]})
+    (tmp_path / "seeds.txt").write_text("\n".join(URLS))
+    found = []
+    for name, own in (("plain", {"mapreduce.job.reduces": "2"}), ("packed", settings(kind, codec))):
+        graph, db, out = (str(tmp_path / name / folder) for folder in ("graph", "db", "out"))
+        assert webgraph.run(["-webgraphdb", graph, "-segment", str(made)], context(own)) == 0
+        assert linkrank.run(["-webgraphdb", graph], context(own)) == 0
+        assert linkdumper.run(["-webgraphdb", graph], context(own)) == 0
+        words = ["-scores", "-asSequenceFile", "-webgraphdb", graph, "-output", out]
+        assert nodedumper.run(words, context(own)) == 0
+        assert inject.run([db, str(tmp_path / "seeds.txt")], context(own)) == 0
+        hosts = HostDb(tmp_path / name / "hosts")
+        assert updatehostdb.run(["-hostdb", str(hosts.path), "-crawldb", db], context(own)) == 0
+        parts = [part for part in Path(graph).rglob("part-r-*") if "old" not in part.parts]
+        parts += [Path(out) / "part-r-00000", *hosts.parts()]
+        assert len(parts) == 4 * 2 + 1 + 2
+        ways = {how(part) for part in parts}
+        assert ways == ({("NONE", None)} if name == "plain" else {expected(kind, codec)})
+        store = WebGraph(Path(graph))
+        nodes = [row for table in store.nodes.in_order() for row in table.iter_rows()]
+        found.append((nodes, dict(hosts.items()), str(store.linkdump.get("http://b/"))))
+    assert len(found[0][0]) == 3
+    assert found[0] == found[1]
