@@ -36,7 +36,7 @@ from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
 
-from ..lib_indexer.client import TIMEOUT_SECONDS, SearchServer, at_start, masked, send_in_halves, shown
+from ..lib_indexer.client import TIMEOUT_SECONDS, MissingError, SearchServer, at_start, masked, send_in_halves, shown
 from ..lib_indexer.jsondocs import columns_of, json_objects, without_noncharacters
 from ..lib_indexer.keystores import store_of, tls_context
 
@@ -128,12 +128,12 @@ class SolrIndexWriter(IndexWriter):
         return list(refused.values())
 
     def _send(self, server: SearchServer, actions: Sequence[Action]) -> list[Refused]:
-        _update(server, _commands(actions), self._params)
+        _update_patiently(server, _commands(actions), self._params)
         return []
 
     def commit(self) -> None:
         for server in self._servers:
-            _update(server, b'{"commit":{}}', ())
+            _update_patiently(server, b'{"commit":{}}', ())
 
     def close(self) -> None:
         for server in self._servers:
@@ -169,6 +169,14 @@ def _commands(actions: Sequence[Action]) -> bytes:
 
 def _update(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]) -> None:
     server.request("POST", "/update", body=body, params=[*params, ("wt", "json")])
+
+
+def _update_patiently(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]) -> None:
+    """The same for an index that was there before: a SolrCloud that starts again answers 404 for some seconds."""
+    try:
+        _update(server, body, params)
+    except MissingError as error:
+        raise IndexBusyError(str(error)) from error
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@
     401, 403                                ForbiddenError: the credentials are wrong, or not enough
     408, 429, 502, 503, 504                 IndexBusyError, with the seconds of Retry-After
     400, 409, 413, 422                      RefusedError: the server does not take what was sent
+    404                                     MissingError: there is no such index
     anything else                           IndexWriterError
     no connection, no answer in time        IndexBusyError; IndexWriterError while the writer is opened
 
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 BUSY: Final = (408, 429, 502, 503, 504)
 UNAUTHORIZED: Final = 401
 FORBIDDEN: Final = (UNAUTHORIZED, 403)
+MISSING: Final = 404
 REFUSED: Final = (400, 409, 413, 422)
 CONNECT_SECONDS: Final = 15.0
 TIMEOUT_SECONDS: Final = 120.0
@@ -43,6 +45,10 @@ _LONGEST_REASON: Final = 500
 
 class RefusedError(IndexWriterError):
     """What was sent is not to the server's liking; the message is the server's reason."""
+
+
+class MissingError(IndexWriterError):
+    """There is no such index, or none for the moment."""
 
 
 class ForbiddenError(IndexWriterError):
@@ -134,7 +140,7 @@ class SearchServer:
             raise IndexBusyError(reason, retry_after=self._retry_after(answer))
         if code in REFUSED:
             raise RefusedError(reason)
-        raise IndexWriterError(reason)
+        raise MissingError(reason) if code == MISSING else IndexWriterError(reason)
 
     def _retry_after(self, answer: httpx.Response) -> float | None:
         """Retry-After in seconds (RFC 9110, section 10.2.3); None where there is none that can be read."""

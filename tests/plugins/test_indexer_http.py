@@ -308,6 +308,14 @@ def test_a_batch_that_is_refused_is_halved(tmp_path: Path, caplog: pytest.LogCap
     assert "400 Bad Request: unknown field" in caplog.text
 
 
+def test_a_collection_that_is_away_for_a_moment(tmp_path: Path) -> None:
+    """A SolrCloud that starts again; at the start of the job it is missing for good."""
+    with SearchServerStub(in_turn(Answer(), Answer(404), Answer(), Answer(404))) as server:
+        writing = to_solr(server, tmp_path)
+        writing.run("a")
+        assert writing.waits == [0.1, 0.1]
+
+
 @pytest.mark.parametrize("make", [to_solr, to_bulk])
 @pytest.mark.parametrize("status", [401, 404, 500])
 def test_what_never_works_ends_the_job_at_the_start(make: Callable[..., Writing], status: int, tmp_path: Path) -> None:

@@ -46,11 +46,6 @@ class Solr:
     def pages(self) -> Pages:
         return {doc["id"]: (doc.get("title", "").strip(), doc.get("content", "").strip()) for doc in self.ask("*:*")}
 
-    def restart(self) -> None:
-        """Start again, and wait until the collection answers."""
-        self.server.start()
-        self.wait_for(lambda: httpx.get(f"{self.root}/{recipes.COLLECTION}/select", timeout=60).status_code == 200)
-
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Wait for what Solr does in its own time."""
         deadline = time.monotonic() + 120
@@ -61,8 +56,11 @@ class Solr:
         return Indexing(folder, "indexer-solr", WRITER, self.parameters | parameters)
 
     def empty(self) -> None:
+        """Delete all documents, as soon as Solr has come up."""
         body = {"delete": {"query": "*:*"}, "commit": {}}
-        httpx.post(f"{self.root}/{recipes.COLLECTION}/update", json=body, timeout=60).raise_for_status()
+        place = f"{self.root}/{recipes.COLLECTION}/update"
+        self.wait_for(lambda: httpx.post(place, json=body, timeout=60).is_success and self.pages() == {})
+        assert self.pages() == {}
 
 
 @pytest.fixture(scope="module", params=["8.11.4", "9.10.1", "8.11.4 cloud"])
@@ -147,7 +145,7 @@ def test_a_server_that_dies_in_a_request(solr: Solr, story: Story, tmp_path: Pat
 
     def accident() -> None:
         solr.server.kill()
-        solr.restart()
+        solr.server.start()
 
     with Proxy(solr.server.port, b"POST /solr/nutch/update", 3, accident) as proxy:
         here = {"url": str(solr.parameters["url"]).replace(str(solr.server.port), str(proxy.port))}
@@ -164,4 +162,4 @@ def test_a_server_that_is_not_there(solr: Solr, story: Story, tmp_path: Path) ->
     solr.server.stop()
     with pytest.raises(IndexWriterError, match=r"index writer w: .*: no connection: "):
         solr.indexing(tmp_path).index(story.first)
-    solr.restart()
+    solr.server.start()
