@@ -30,7 +30,7 @@ USAGE: Final = """NutchServer [-help] [-host <host>] [-port <port>] [-root <fold
 \t-help\tshow this help
 \t-host <host>\tthe host to listen on; localhost is the default
 \t-port <port>\tthe port to listen on; 8081 is the default, 0 takes a free one
-\t-root <folder>\twhere crawls lie; nothing outside is read or written; the working folder is the default"""
+\t-root <folder>\twhere crawls lie; no path of a client leads outside; the working folder is the default"""
 
 FLAGS: Final = (
     Flag("-host", value="host"),
