@@ -6,6 +6,8 @@ tests/conf/test_keys.py holds this list and the sources together.
 from __future__ import annotations
 
 INERT: dict[str, str] = {
+    "db.injector.overwrite": "inject goes by its switch -overwrite alone, as in Nutch",
+    "db.injector.update": "inject goes by its switch -update alone, as in Nutch",
     "file.content.ignored": "nothing in Nutch reads it, and files could not be parsed by its default, true",
     "http.proxy.realm": "credentials are shown to the proxy that they are for before it names a realm",
     "io.serializations": "classes of Java; all records are Writables",

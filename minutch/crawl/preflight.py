@@ -1,6 +1,6 @@
 """What a crawl looks at before it writes anything, so that what can't work ends at once and says why.
 
-the steps that its options ask for exist · the crawler has a name · there are seeds, and lines with URLs in them ·
+the crawler has a name · there are seeds, and lines with URLs in them ·
 all filters, normalizers and scoring filters can read their rule files ·
 a protocol plugin takes the seeds
 """
@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from minutch import flow
 from minutch.conf import Configuration
 from minutch.crawldb.seeds import read_seeds, seed_files
 from minutch.errors import ConfigError, MinutchError, ProtocolError
@@ -28,9 +27,8 @@ _SAMPLE: Final = 1000
 """Seeds that are looked at."""
 
 
-def check(conf: Configuration, steps: Sequence[str], seeds: str | None) -> None:
+def check(conf: Configuration, seeds: str | None) -> None:
     """Raise MinutchError for a crawl that can't work; warn of what may be wrong."""
-    _check_steps(steps)
     if not (conf.get_trimmed("http.agent.name") or ""):
         where = conf.file_to_edit("nutch-site.xml")
         raise ConfigError(
@@ -44,14 +42,6 @@ def check(conf: Configuration, steps: Sequence[str], seeds: str | None) -> None:
     URLFilters(conf)
     URLNormalizers(conf, SCOPE_INJECT)
     ScoringFilters(conf)
-
-
-def _check_steps(steps: Sequence[str]) -> None:
-    for step in steps:
-        if flow.find(step) is None:
-            missing = flow.missing(step)
-            hint = missing[1] if missing else ""
-            raise MinutchError(f"the options ask for {step}, which this version doesn't have", hint=hint)
 
 
 def _urls(seeds: Path) -> Iterator[str]:

@@ -75,13 +75,12 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2, ignore_case=True)
     crawldb, url_dir = map(Path, given.positional)
-    conf = context.conf
     counters = inject(
         crawldb,
         url_dir,
         context,
-        overwrite=given["-overwrite"] or conf.get_boolean("db.injector.overwrite", False),
-        update=given["-update"] or conf.get_boolean("db.injector.update", False),
+        overwrite=given["-overwrite"],
+        update=given["-update"],
         normalize=not given["-noNormalize"],
         filtering=not given["-noFilter"],
         filter_normalize_all=given["-filterNormalizeAll"],

@@ -25,26 +25,6 @@ from tests.support.crawldbs import context, read_db
 URL = "http://a.example/x"
 
 
-@pytest.mark.parametrize(
-    ("given", "score", "key"),
-    [
-        ({}, 1.0, b"old"),
-        ({"db.injector.update": "true"}, 9.0, b"new"),
-        ({"db.injector.overwrite": "true"}, 9.0, b"new"),
-    ],
-)
-def test_injector(given: dict[str, str], score: float, key: bytes, tmp_path: Path) -> None:
-    """db.injector.update and db.injector.overwrite are the switches; the former keeps the fetch time."""
-    db = tmp_path / "db"
-    assert inject([str(db), str(seeds(tmp_path, f"{URL}\tk=old\n"))], context(now=1000)) == 0
-    again = seeds(tmp_path, f"{URL}\tk=new\tnutch.score=9\n")
-    assert inject([str(db), str(again)], context(given, now=2000)) == 0
-    entry = read_db(db)[URL]
-    assert entry.score == score
-    assert key in entry.to_bytes()
-    assert entry.fetch_time == (2000 if "db.injector.overwrite" in given else 1000)
-
-
 def test_score_of_seeds(tmp_path: Path) -> None:
     db = tmp_path / "db"
     assert inject([str(db), str(seeds(tmp_path, f"{URL}\n"))], context({"db.score.injected": "2.5"})) == 0

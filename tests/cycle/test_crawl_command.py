@@ -111,7 +111,6 @@ def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: 
             None,
         ),
         ("http://example.org/?a=b\n", [], "all seeds were rejected", None),
-        ("http://example.org/\n", ["-i"], "the options ask for index, which this version doesn't have", None),
         ("http://example.org/\n", ["-D", "fetcher.parse=yes"], None, "did you mean true?"),
     ],
 )

@@ -165,8 +165,8 @@ def on(machine: Machine) -> Iterator[None]:
     """As if the process ran on such a machine."""
     opened = SpannedFile.__init__
 
-    def in_small_spans(self: SpannedFile, path: Path, *, span_size: int = 0) -> None:
-        opened(self, path, span_size=100)
+    def in_small_spans(self: SpannedFile, path: Path, *, span_size: int = 0, stored: bool = False) -> None:
+        opened(self, path, span_size=100, stored=stored)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "sched_getaffinity", lambda _: set(range(machine.cores)), raising=False)
