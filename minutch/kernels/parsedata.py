@@ -1,9 +1,8 @@
-"""Kernels that take ParseData apart, and that look up values in a Metadata and in a MapWritable.
+"""Kernels that take ParseData apart, and that look up values in a Metadata.
 
     ParseData      byte 5 | ParseStatus | text title | int count | count × Outlink | Metadata of content, of parse
     ParseStatus    byte 2 | byte major | short minor | int count | count × string
     Metadata       int count | count × (text name | int values | values × text)
-    MapWritable    byte n | n × class | int count | count × (byte id | key | byte id | value)
 
 A record that makes no sense ends a kernel, which returns False: the codec for single records then names the error.
 """
@@ -20,9 +19,6 @@ from minutch.kernels.links import (
 )
 from minutch.kernels.memory import int_at, vint_at
 from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, kernel
-
-OTHER = -2
-"""The length that stands for a value of another class than Text."""
 
 
 @inner

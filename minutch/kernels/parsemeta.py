@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.links import first_outlink, skip_map, skip_text
+from minutch.kernels.links import first_outlink, skip_text
 from minutch.kernels.memory import int_at, vint_at
 from minutch.kernels.native import I32, I64, U8, Bool, Int, copy_bytes, inner, kernel
+from minutch.kernels.parsedata import after_links
 
 
 @inner
 def content_metadata(buf: U8, at: Int, end: Int) -> Int:
     """The offset of the content metadata in the ParseData at `at`; -1 if it makes no sense."""
     p = first_outlink(buf, at, end)
-    if p < 0 or p + 4 > end:
+    if p < 0:
         return -1
-    links = int_at(buf, p)
-    p += 4
-    if links < 0:
-        return -1
-    for _ in range(links):
-        p = skip_text(buf, p, end)
-        if p < 0:
-            return -1
-        p = skip_text(buf, p, end)
-        if p < 0 or p >= end:
-            return -1
-        p = skip_map(buf, p + 1, end) if buf[p] else p + 1
-        if p < 0:
-            return -1
-    return p if p + 4 <= end else -1
+    p = after_links(buf, p, end)
+    return p if p >= 0 and p + 4 <= end else -1
 
 
 @inner
