@@ -21,7 +21,6 @@ from minutch.job import JobContext
 from minutch.parse.pagecheck import PAGE_FLAGS, CheckFailed, PageChecker
 from minutch.plugin.chains import IndexingFilters
 from minutch.plugin.documents import Documents
-from minutch.plugin.lineserver import answer_lines
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument, value_text
@@ -52,11 +51,7 @@ def run(args: list[str], context: JobContext) -> int:
     """The command."""
     given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
     with IndexChecker(context.conf, given, context) as checker:
-        if not given.positional:
-            return answer_lines(given, checker.answer, context)
-        code, output = checker.check(given.positional[0])
-        context.print(output)
-        return code
+        return checker.run()
 
 
 class IndexChecker(PageChecker):

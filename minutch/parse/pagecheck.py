@@ -26,7 +26,7 @@ from minutch.parse.page import is_truncated
 from minutch.parse.signature import from_conf as signature_from_conf
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
-from minutch.plugin.lineserver import LINE_FLAGS
+from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.content import Content
@@ -100,6 +100,14 @@ class PageChecker(ABC):
 
     def __exit__(self, *_: object) -> None:
         self._pool.close()
+
+    def run(self) -> int:
+        """Show the page of the command line, or those that -stdin or -listen bring; the exit code."""
+        if not self._given.positional:
+            return answer_lines(self._given, self.answer, self._context)
+        code, output = self.check(self._given.positional[0])
+        self._context.print(output)
+        return code
 
     def answer(self, url: str) -> str:
         """What is shown of one page of many, nothing for one that can't be had; connections wait for one another."""

@@ -17,7 +17,6 @@ from minutch.formats.javahash import hash_map_order, text_hash
 from minutch.formats.javaio import encode_text
 from minutch.job import JobContext
 from minutch.parse.pagecheck import PAGE_FLAGS, PageChecker
-from minutch.plugin.lineserver import answer_lines
 from minutch.plugin.points import Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -46,11 +45,7 @@ def run(args: list[str], context: JobContext) -> int:
     """The command."""
     given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1, most=1)
     with ParserChecker(context.conf, given, context) as checker:
-        if not given.positional:
-            return answer_lines(given, checker.answer, context)
-        code, output = checker.check(given.positional[0])
-        context.print(output)
-        return code
+        return checker.run()
 
 
 class ParserChecker(PageChecker):
