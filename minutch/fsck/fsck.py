@@ -19,19 +19,21 @@ from minutch.fsck import agreement, leftovers
 from minutch.fsck.parts import check_folder, check_linkdb
 from minutch.fsck.problems import Problem, Remedy
 from minutch.fsck.repair import MEND, rewrite
+from minutch.hostdb.store import HostDb
 from minutch.job import Counters, JobContext
 from minutch.linkdb.store import LinkDb
 from minutch.segment.store import LAYOUTS, Segment, segments_in
+from minutch.webgraph.store import Links, WebGraph
 
 log = logging.getLogger(__name__)
 
 USAGE: Final = """fsck <crawl_dir> [-repair] [-drop]
-  <crawl_dir>  the folder of crawldb, linkdb and segments, as `minutch crawl` makes it
+  <crawl_dir>  the folder of crawldb, linkdb, segments, hostdb and webgraphdb, or some of them
   -repair      mend what can be mended without losing a record
   -drop        with -repair: also drop records that can't be read and older entries of one URL, and say which"""
 FLAGS: Final = (Flag("-repair"), Flag("-drop"))
 
-CRAWLDB, LINKDB, SEGMENTS = "crawldb", "linkdb", "segments"
+CRAWLDB, LINKDB, SEGMENTS, HOSTDB, WEBGRAPH = "crawldb", "linkdb", "segments", "hostdb", "webgraphdb"
 PROBLEMS, REPAIRED, LEFT = "problems", "repaired", "left"
 
 
@@ -54,24 +56,25 @@ def run(args: list[str], context: JobContext) -> int:
 
 def problems(crawl: Path) -> Iterator[Problem]:
     """All that is wrong in a crawl's folder. Raises StoreError where there is none."""
-    folders = [crawl / name for name in (CRAWLDB, LINKDB, SEGMENTS)]
-    if not any(folder.is_dir() for folder in folders):
-        raise StoreError(f"{crawl} is no crawl: there is no {CRAWLDB}, {LINKDB} or {SEGMENTS} in it")
+    names = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB, WEBGRAPH)
+    if not any((crawl / name).is_dir() for name in names):
+        raise StoreError(f"{crawl} is no crawl: there is no {', '.join(names[:-1])} or {names[-1]} in it")
     yield from leftovers.locks(crawl)
     yield from leftovers.in_crawl(crawl)
     crawldb, linkdb = CrawlDb(crawl / CRAWLDB), LinkDb(crawl / LINKDB)
     whole = True
-    for problem in _databases(crawldb, linkdb):
+    for problem in _databases(crawldb, linkdb, HostDb(crawl / HOSTDB)):
         whole = whole and not problem.path.is_relative_to(crawldb.path)
         yield problem
+    yield from _webgraph(WebGraph(crawl / WEBGRAPH))
     if (crawl / SEGMENTS).is_dir():
         yield from leftovers.in_segments(crawl / SEGMENTS)
         for segment in segments_in(crawl / SEGMENTS):
             yield from _segment(segment, crawldb if whole else None)
 
 
-def _databases(crawldb: CrawlDb, linkdb: LinkDb) -> Iterator[Problem]:
-    for database in (crawldb, linkdb):
+def _databases(crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb) -> Iterator[Problem]:
+    for database in (crawldb, linkdb, hostdb):
         if database.path.is_dir():
             yield from leftovers.locks(database.path)
             yield from leftovers.in_database(database.path)
@@ -80,6 +83,22 @@ def _databases(crawldb: CrawlDb, linkdb: LinkDb) -> Iterator[Problem]:
         yield from check_folder(crawldb.current, map_files=True, distinct=True)
     if linkdb.exists():
         yield from check_linkdb(linkdb)
+    if hostdb.exists():
+        yield from check_folder(hostdb.current, map_files=False, distinct=True)
+
+
+def _webgraph(graph: WebGraph) -> Iterator[Problem]:
+    """A WebGraph's databases, which share its folder and its lock; links alone have several entries for a page."""
+    if not graph.path.is_dir():
+        return
+    yield from leftovers.locks(graph.path)
+    yield from leftovers.in_database(graph.outlinks.path)
+    yield from leftovers.checksums(graph.path)
+    in_graph = (graph.inlinks, graph.nodes, graph.linkdump, graph.loops)
+    yield from leftovers.in_database(graph.path, [database.name for database in in_graph])
+    for database in (graph.outlinks, *in_graph):
+        if database.exists():
+            yield from check_folder(database.current, map_files=True, distinct=not isinstance(database, Links))
 
 
 def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:

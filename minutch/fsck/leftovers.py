@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from minutch.fetchlist.marks import RECORD as GENERATED
 from minutch.fsck.problems import Problem, Remedy
 from minutch.segment.store import LAYOUTS, Segment
-from minutch.tables.install import CURRENT, NEW, NEXT, PREVIOUS, SPILL
+from minutch.tables.install import CURRENT, NEW, SPILL, beside
 from minutch.tables.lock import LOCK_NAME, Owner
 from minutch.tables.workfolders import left_over
 
@@ -38,16 +38,16 @@ def locks(place: Path) -> Iterator[Problem]:
             yield Problem(asked, "left by a process that no longer runs", Remedy.REMOVE)
 
 
-def in_database(database: Path) -> Iterator[Problem]:
-    """What lies in a database's folder beside the database."""
+def in_database(database: Path, names: Sequence[str] = (CURRENT,)) -> Iterator[Problem]:
+    """What lies in the folder of a database beside it, or in that of several with these names."""
     for prefix in (NEW, SPILL):
         yield from _work_folders(database, prefix)
-    has_current = (database / CURRENT).exists()
-    for path in (database / NEXT, database / PREVIOUS):
-        if path.exists() and has_current:
-            yield Problem(path, "left by a job that was killed while it put a new database in place", Remedy.REMOVE)
-        elif path.exists():
-            yield Problem(path, f"complete, but not in place: any job that writes the database makes it `{CURRENT}`")
+    for name in names:
+        for path in beside(database, name):
+            if path.exists() and (database / name).exists():
+                yield Problem(path, "left by a job that was killed while it put a new database in place", Remedy.REMOVE)
+            elif path.exists():
+                yield Problem(path, f"complete, but not in place: any job that writes the database makes it `{name}`")
     if (database / GENERATED).exists():
         yield Problem(database / GENERATED, "generate was stopped before its marks: the next one makes them")
 

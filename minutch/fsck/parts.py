@@ -22,11 +22,13 @@ from minutch.fsck.problems import Problem, Remedy
 from minutch.kernels import find
 from minutch.kernels.arrow import from_series
 from minutch.linkdb.store import LinkDb
-from minutch.records import crawldatum_columns
+from minutch.records import crawldatum_columns, hostdatum_columns, webgraph_columns
 from minutch.records.batch import Batch, string_column
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.hostdatum import HostDatum
 from minutch.records.links_columns import decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
+from minutch.records.webgraph import LinkDatum, Node
 from minutch.tables import spans
 from minutch.tables.database import part_paths
 from minutch.tables.shuffle import partition_of
@@ -80,9 +82,9 @@ class _Order:
 
 
 def check_folder(folder: Path, *, map_files: bool, distinct: bool, check: Check | None = None) -> Iterator[Problem]:
-    """The problems of the parts in `folder`.
+    """The problems of the parts in `folder`; values are decoded by `check`, or as their class asks.
 
-    `map_files`: sorted, partitioned by key, with indexes. `distinct`: no key comes twice. `check` decodes the values.
+    `map_files`: sorted, partitioned by key, with indexes. `distinct`: no key comes twice.
     """
     paths = part_paths(folder)
     if [int(path.name.rpartition("-")[2]) for path in paths] != list(range(len(paths))):
@@ -179,6 +181,9 @@ def _read_one_by_one(data: Path) -> Iterator[pl.Series]:
 _CHECKS: dict[str, Check] = {
     CrawlDatum.class_name: crawldatum_columns.decode,
     ParseData.class_name: decode_outlinks,
+    HostDatum.class_name: hostdatum_columns.decode,
+    LinkDatum.class_name: webgraph_columns.decode_link_data,
+    Node.class_name: webgraph_columns.decode_nodes,
 }
 
 

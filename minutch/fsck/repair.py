@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from minutch.formats.mapfile import MapFileWriter, rebuild_index
 from minutch.formats.recordsort import Record, sort_records
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.fsck.problems import Problem, Remedy
+from minutch.records.webgraph import LinkDatum
 from minutch.segment.store import LAYOUTS, Segment
 from minutch.tables.database import Database, part_name, part_paths
-from minutch.tables.install import CURRENT, sync_path
+from minutch.tables.install import sync_path
 from minutch.tables.spans import data_file
+from minutch.webgraph.store import WebGraph
 
 
 @dataclass
@@ -66,28 +69,37 @@ def rewrite(folder: Path, *, dropping: bool) -> Dropped:
     last one stays. Raises FormatError for records that can't be read, LockedError.
     """
     dropped = Dropped()
-    if folder.name == CURRENT:
-        database = Database(folder.parent)
-        with database.lock(), database.replacement(keep_old=True) as fresh:
-            _write_again(folder, fresh, dropping, dropped)
-    else:
+    if folder.name in LAYOUTS:
         with Segment(folder.parent).writing([folder.name], replace=True) as fresh:
             _write_again(folder, fresh / folder.name, dropping, dropped)
+        return dropped
+    database = Database(folder.parent)
+    database.name = folder.name
+    with _lock_of(database), database.replacement(keep_old=True) as fresh:
+        _write_again(folder, fresh, dropping, dropped)
     return dropped
+
+
+def _lock_of(database: Database) -> AbstractContextManager[object]:
+    """The lock of a database; of a WebGraph's links that of the whole graph."""
+    graph = WebGraph(database.path.parent)
+    return graph.lock() if graph.outlinks.path == database.path else database.lock()
 
 
 def _write_again(folder: Path, fresh: Path, dropping: bool, dropped: Dropped) -> None:
     paths = part_paths(folder)
-    is_database = folder.name == CURRENT
-    if not (is_database or LAYOUTS[folder.name].map_file):
+    if not any(path.is_dir() for path in paths):
         for path in paths:
             with _like(path, fresh / path.name, SequenceFileWriter) as writer:
                 for key, value in _records(path, dropping, dropped):
                     writer.append_raw(key, value)
         return
+    with SequenceFileReader(data_file(paths[0]), verify=False) as reader:
+        several = folder.name in LAYOUTS or reader.value_class == LinkDatum.class_name  # records of one key
     for number in range(len(paths)):
         with _like(paths[0], fresh / part_name(number), MapFileWriter) as writer:
-            for key, value in _sorted(paths, number, is_database and dropping, dropping, dropped):
+            distinct = dropping and not several
+            for key, value in _sorted(paths, number, distinct, dropping, dropped):
                 writer.append_raw(key, value)
 
 

@@ -166,13 +166,14 @@ def _host(url: str) -> str | None:
 
 def layouts_of(record: bytes) -> frozenset[str]:
     """The layouts under which the bytes of one Inlinks record are used up exactly; none if it is damaged."""
-    fitting = set()
-    for layout in LAYOUTS:
-        data = DataInput(record)
-        try:
-            Inlinks.read(data, layout)
-        except FormatError:
-            continue
-        if not data.remaining:
-            fitting.add(layout)
-    return frozenset(fitting)
+    return frozenset(layout for layout in LAYOUTS if fits(record, layout))
+
+
+def fits(record: bytes, layout: str) -> bool:
+    """Whether the bytes of one Inlinks record are used up exactly under `layout`."""
+    data = DataInput(record)
+    try:
+        Inlinks.read(data, layout)
+    except FormatError:
+        return False
+    return not data.remaining

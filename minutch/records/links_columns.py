@@ -28,7 +28,7 @@ from minutch.kernels import links as kernels
 from minutch.kernels.arrow import Strings, from_series
 from minutch.kernels.libdeflate import compressor, libdeflate
 from minutch.records.batch import Batch, Lengths, Offsets, Places, string_column
-from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, layouts_of
+from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, fits, layouts_of
 from minutch.records.linksets import LinkSets, Rows
 from minutch.records.parsedata import VERSION
 from minutch.records.parsestatus import ParseStatus
@@ -151,14 +151,22 @@ def layout_of(records: Iterable[bytes]) -> str:
     """
     likely = LAYOUT_METADATA
     for record in records:
-        fitting = layouts_of(record)
+        fitting = [layout for layout in LAYOUTS if _fits(record, layout)]
         if not fitting:
             raise FormatError("neither layout of Inlinks fits a record", expected=" or ".join(LAYOUTS))
         if len(fitting) == 1:
-            return next(iter(fitting))
+            return fitting[0]
         if not _has_urls(record, likely):
             likely = next((layout for layout in LAYOUTS if _has_urls(record, layout)), likely)
     return likely
+
+
+def _fits(record: bytes, layout: str) -> bool:
+    """Whether the bytes of a record, of which there may be many, are used up exactly under a layout."""
+    value, place, length = np.frombuffer(record, np.uint8), np.zeros(1, np.int64), np.array([len(record)], np.int32)
+    first, count = np.empty(1, np.int64), np.empty(1, np.int64)
+    flag = layout == LAYOUT_METADATA
+    return kernels.count_links(value, place, length, False, flag, first, count) >= 0 or fits(record, layout)
 
 
 def _has_urls(record: bytes, layout: str) -> bool:

@@ -8,6 +8,7 @@ whose process is gone; those of other hosts stay.
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from itertools import count
 from pathlib import Path
 
 from minutch.tables.lock import Owner
+
+log = logging.getLogger(__name__)
 
 _numbers = count()
 """No name comes twice in a process: one that a folder has left is still cleared away at its end."""
@@ -40,7 +43,16 @@ def work_folder(parent: Path, prefix: str) -> Iterator[Path]:
     try:
         yield path
     finally:
+        remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a folder and what is in it, at the second try if need be; a warning where it stays."""
+    shutil.rmtree(path, ignore_errors=True)
+    if path.exists():
         shutil.rmtree(path, ignore_errors=True)
+    if path.exists():
+        log.warning("%s can't be removed; the next job tries again", path)
 
 
 def left_over(parent: Path, prefix: str) -> list[Path]:
@@ -52,7 +64,7 @@ def left_over(parent: Path, prefix: str) -> list[Path]:
 def clear(parent: Path, prefix: str) -> None:
     """Remove the folders with `prefix` in `parent` whose processes are gone."""
     for path in left_over(parent, prefix):
-        shutil.rmtree(path, ignore_errors=True)
+        remove(path)
 
 
 def _is_left(name: str) -> bool:

@@ -6,7 +6,9 @@ import shutil
 import socket
 from pathlib import Path
 
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import StoreError, UsageError
@@ -16,14 +18,18 @@ from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import rebuild_index
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.fsck.fsck import run
+from minutch.hostdb.store import HostDb
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_UNFETCHED,
     STATUS_FETCH_SUCCESS,
     CrawlDatum,
 )
+from minutch.records.hostdatum import HostDatum
 from minutch.tables import rows
 from minutch.tables.crawldata import CrawlDataWriter
+from tests.hostdb.test_updatehostdb import write_hostdb
+from tests.support import graphs
 from tests.support.crawldbs import context, printed, read_db, write_db, write_segment
 
 URLS = [f"http://host{n % 7}.example/page{n}" for n in range(400)]
@@ -235,3 +241,52 @@ def test_pages_that_updatedb_has_not_seen(crawl: Path) -> None:
     write_db(crawl / "crawldb", [(url, CrawlDatum(STATUS_DB_UNFETCHED, 100, 1.0)) for url in URLS], parts=2)
     code, (line,) = fsck(crawl)
     assert code == 1 and "50 of 50 pages were fetched and are still unfetched in the CrawlDb" in line
+
+
+def test_a_hostdb(crawl: Path) -> None:
+    hosts = {f"host{n:03}.example": HostDatum(fetched=n) for n in range(300)}
+    write_hostdb(crawl / "hostdb", hosts)
+    assert fsck(crawl) == (0, [])
+    (crawl / f"hostdb/.new-{GONE_PID}").mkdir()
+    [data] = (crawl / "hostdb/current").glob("part-*")
+    crc_path(data).unlink()
+    code, lines = fsck(crawl)
+    assert code == 1 and lines == [
+        f"{crawl}/hostdb/.new-{GONE_PID}: the work folder of a process that no longer runs",
+        f"{data}: no checksums",
+    ]
+    assert fsck(crawl, "-repair")[0] == 0
+    assert fsck(crawl) == (0, []) and dict(HostDb(crawl / "hostdb").items()) == hosts
+    whole = data.read_bytes()
+    data.write_bytes(whole[: whole.index(b"host150.example") + 20])
+    code, lines = fsck(crawl, "-repair", "-drop")
+    assert code == 0 and any(line.startswith(f"dropped: {data}: bytes ") for line in lines)
+    left = dict(HostDb(crawl / "hostdb").items())
+    assert 0 < len(left) < 300 and all(hosts[host] == left[host] for host in left)
+
+
+def test_a_webgraph(crawl: Path) -> None:
+    pages = {f"http://a{n}.example/": [f"http://a{n + k}.example/" for k in range(1, 4)] for n in range(50)}
+    graph = graphs.graph_of(crawl, pages, mapreduce__job__reduces="2")
+    assert fsck(crawl) == (0, [])
+    nodes, links = ([*database.in_order()] for database in (graph.nodes, graph.inlinks))
+    index, data = graph.outlinks.current / "part-r-00000/index", graph.nodes.current / "part-r-00001/data"
+    flip(crc_path(data), 9)
+    index.unlink()
+    (graph.path / ".next-nodes").mkdir()
+    (graph.inlinks.current / "part-r-00000").rename(graph.path / "part")
+    (graph.inlinks.current / "part-r-00001").rename(graph.inlinks.current / "part-r-00000")
+    (graph.path / "part").rename(graph.inlinks.current / "part-r-00001")
+    code, lines = fsck(crawl)
+    assert code == 1 and [line.partition(": ")[0].removesuffix(" at offset 0") for line in lines] == [
+        f"{crc_path(index).parent}/.index.crc",
+        f"{graph.path}/.next-nodes",
+        str(index),
+        f"{graph.inlinks.current}/part-r-00000",
+        f"{graph.inlinks.current}/part-r-00001",
+        str(data),
+    ]
+    assert fsck(crawl, "-repair")[0] == 0
+    assert fsck(crawl) == (0, [])
+    for database, tables in ((graph.nodes, nodes), (graph.inlinks, links)):
+        assert_frame_equal(pl.concat(database.in_order()), pl.concat(tables))
