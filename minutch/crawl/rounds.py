@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from minutch.errors import LockedError, StoreError
 from minutch.segment.store import segments_in
 from minutch.tables.database import Database
 from minutch.tables.install import NEW, sync_path
-from minutch.tables.workfolders import clear
+from minutch.tables.workfolders import clear, remove
 
 RECORD = ".round"
 _NEW_RECORD = f"{RECORD}.new"
@@ -101,7 +100,7 @@ def clear_left_overs(crawl_dir: Path) -> None:
     folder = crawl_dir / "segments"
     for place in (folder, *(folder / name for name in segments(crawl_dir))):
         clear(place, NEW)
-        shutil.rmtree(place / LOGS_OF_DONE, ignore_errors=True)
+        remove(place / LOGS_OF_DONE)
 
 
 def parts_of(segment: Path) -> set[str]:

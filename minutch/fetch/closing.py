@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import shutil
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -39,6 +38,7 @@ from minutch.segment.store import (
     text_key,
 )
 from minutch.tables.database import part_name
+from minutch.tables.workfolders import remove
 
 RUN: Final = 50_000
 """Entries sorted in memory at a time."""
@@ -126,7 +126,7 @@ def close_segment(
     chosen = set(parts)
     wanted = [part for part in FOLDERS if part in chosen]
     work = logs[0].parent / "sorting"
-    shutil.rmtree(work, ignore_errors=True)
+    remove(work)
     try:
         sorters = _collect(logs, wanted, work, listed, limit)
         with segment.writing([FOLDERS[part] for part in wanted], replace=True) as fresh, _Logs(logs) as values:
@@ -139,7 +139,7 @@ def close_segment(
             "make room and run fetch on the same segment again"
         ) from exc
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        remove(work)
 
 
 def _collect(logs: list[Path], wanted: list[Part], work: Path, listed: int, limit: int) -> dict[Part, _Sorter]:

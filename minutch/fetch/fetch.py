@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -41,6 +40,7 @@ from minutch.job import Counters, JobContext
 from minutch.segment.store import CRAWL_FETCH, Segment
 from minutch.tables.lock import lock
 from minutch.tables.success import mark_success
+from minutch.tables.workfolders import remove
 
 log = logging.getLogger(__name__)
 
@@ -316,12 +316,12 @@ def _working(segment: Segment) -> Iterator[Path]:
     work, done = segment.path / WORK, segment.path / DONE
     try:
         with lock(work):
-            shutil.rmtree(done, ignore_errors=True)
+            remove(done)
             if segment.has(CRAWL_FETCH) and not _logs(work):
                 raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
             yield work
             work.rename(done)
-            shutil.rmtree(done, ignore_errors=True)
+            remove(done)
     except LockedError as exc:
         raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
     finally:

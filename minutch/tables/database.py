@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.tables import install
 from minutch.tables.lock import lock
+from minutch.tables.workfolders import remove
 
 log = logging.getLogger(__name__)
 
@@ -132,5 +132,5 @@ class Database:
             yield new
             install.install(self.path, new, keep_old=keep_old, name=self.name)
         except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
+            remove(new)
             raise

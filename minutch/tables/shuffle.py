@@ -11,7 +11,6 @@ Source: org.apache.hadoop.mapreduce.lib.partition.HashPartitioner, org.apache.ha
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
@@ -26,7 +25,7 @@ from minutch.kernels.arrow import from_series
 from minutch.tables.install import SPILL
 from minutch.tables.merge import Rows, aligned, key_order, sort_by_key, sorted_rows
 from minutch.tables.ranges import Ranges
-from minutch.tables.workfolders import make_folder
+from minutch.tables.workfolders import make_folder, remove
 
 RUN_ROWS = 100_000
 """Rows of a run that are read at a time."""
@@ -155,7 +154,7 @@ class Shuffle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            remove(self._directory)
 
 
 def _read_run(path: Path) -> Iterator[pl.DataFrame]:

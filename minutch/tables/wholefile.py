@@ -6,13 +6,12 @@ the file has its own sums or none.
 
 from __future__ import annotations
 
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from minutch.formats.checksum import ChecksumWriter, WholeOrNothing, crc_path
 from minutch.tables.install import make_directory, sync_path, sync_tree
-from minutch.tables.workfolders import make_folder
+from minutch.tables.workfolders import make_folder, remove
 
 
 class WholeFile(WholeOrNothing):
@@ -27,7 +26,7 @@ class WholeFile(WholeOrNothing):
         try:
             self._file = ChecksumWriter(new) if sums else new.open("wb")
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove(self._folder)
             raise
 
     def write(self, data: bytes) -> None:
@@ -57,4 +56,4 @@ class WholeFile(WholeOrNothing):
         """Leave what was there before."""
         with suppress(OSError):
             self._file.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove(self._folder)

@@ -48,9 +48,9 @@ def work_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 def remove(path: Path) -> None:
     """Remove a folder and what is in it, at the second try if need be; a warning where it stays."""
-    shutil.rmtree(path, ignore_errors=True)
-    if path.exists():
-        shutil.rmtree(path, ignore_errors=True)
+    for _ in range(2):
+        if path.exists():
+            shutil.rmtree(path, ignore_errors=True)
     if path.exists():
         log.warning("%s can't be removed; the next job tries again", path)
 
