@@ -5,7 +5,8 @@
     given = parse(args, FLAGS, usage=USAGE, least=1)
     given["-force"], given["-dir"], given.positional
 
-A wrong line raises UsageError with the usage. The exit code that Nutch's command has for it stands in `flow`.
+`--json` means `-json`, and the other way round. A wrong line raises UsageError with the usage. The exit code that
+Nutch's command has for it stands in `flow`.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class _Parser:
         words = list(args)
         while words:
             word = words.pop(0)
-            flag = self.known.get(self.fold(word))
+            flag = self.known.get(self.fold(word)) or self.known.get(_other_dashes(self.fold(word)))
             if flag is not None:
                 self.put(flag, self.take(flag, words))
             elif not _looks_like_flag(word):
@@ -161,6 +162,11 @@ class _Parser:
         else:
             values[flag.name] = value
         self.result.in_order.append((flag.name, value))
+
+
+def _other_dashes(word: str) -> str:
+    """`--long` for `-long` and the other way round."""
+    return word[1:] if word.startswith("--") else f"-{word}"
 
 
 def _looks_like_flag(word: str) -> bool:

@@ -40,6 +40,8 @@ def test_the_last_value_counts() -> None:
 
 def test_aliases() -> None:
     assert parse(["-w", "3"], FLAGS, usage=USAGE)["--wait"] == 3
+    assert parse(["-wait", "3"], FLAGS, usage=USAGE)["--wait"] == 3
+    assert parse(["--force"], FLAGS, usage=USAGE)["-force"] is True
 
 
 def test_case() -> None:

@@ -34,6 +34,8 @@ from tests.benchmarks.measure import Cost, Failed, copy_seconds, run
 
 PROJECT = Path(__file__).parents[2]
 PROPERTIES = {"mapreduce.job.reduces": str(data.PARTS), "mapreduce.job.maps": "2"}
+HADOOPS_SORT_BUFFER = "100"
+"""MB, Hadoop's default; the interoperability tests have a smaller one."""
 WARM_UP = 150_000
 """URLs of the database on which kernels are compiled."""
 
@@ -84,8 +86,8 @@ def run_minutch(job: Job, work: Workspace) -> Cost:
 def run_nutch(peer: nutch.Nutch, job: Job, work: Workspace) -> Cost:
     """The same by Nutch."""
     work.fresh()
-    temporary = {"hadoop.tmp.dir": str(work.run / "hadoop")}
-    words = peer.command(job.command, {**PROPERTIES, **temporary}, job.arguments(work))
+    own = {"hadoop.tmp.dir": str(work.run / "hadoop"), "mapreduce.task.io.sort.mb": HADOOPS_SORT_BUFFER}
+    words = peer.command(job.command, {**PROPERTIES, **own}, job.arguments(work))
     return run(words, cwd=work.run, env=dict(os.environ))
 
 
