@@ -52,7 +52,7 @@ def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
 
 
 def _grown(out: Bytes, end: int, size: int) -> Bytes:
-    """A buffer of `size` bytes that begins with the first `end` of `out`; memory that nobody writes to costs nothing."""
+    """A buffer of `size` bytes that begins with the first `end` of `out`; what nobody writes to costs nothing."""
     larger = np.empty(size, np.uint8)
     larger[:end] = out[:end]
     return larger
