@@ -80,6 +80,15 @@ class Indexer:
         self._indexing = IndexingFilters(conf)
         self._encoders = Encoders(conf)
 
+    @property
+    def is_columnar(self) -> bool:
+        """Whether nothing is done document by document, so that threads get on side by side."""
+        scoring = all(
+            f.overrides("indexer_score_columns") or not f.overrides("indexer_score") for f in self._scoring.filters
+        )
+        filters = all(f.overrides("filter_columns") for f in self._indexing.filters)
+        return scoring and filters and self._encoders.are_columnar and not self._options.content
+
     def __call__(self, task: Task) -> Result:
         """Raises FormatError for damage; what is wrong with one document is counted and logged."""
         found = _Records(self._inputs, task)

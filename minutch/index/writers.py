@@ -91,6 +91,11 @@ class Encoders:
         self._writers = {name: (item.mapping, item.make()) for name, item in configured(conf).items()}
         self._exchanges = Exchanges(conf)
 
+    @property
+    def are_columnar(self) -> bool:
+        """Whether all writers encode columns."""
+        return all(writer.overrides("encode_columns") for _, writer in self._writers.values())
+
     def encode(self, documents: Documents, deletions: Sequence[str]) -> tuple[Encoded, Counters]:
         """The actions of each writer, in the order of the URLs' bytes, and the documents that go to none."""
         masks = self._exchanges.masks(documents, list(self._writers))

@@ -46,9 +46,10 @@ def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
             if len(out) >= most:
                 raise LargeSpanError("records unpack to too much", expected=f"at most {most} bytes", found="more")
             out = _grown(out, end, min(max(2 * len(out), 3 * MOST), most))
-    return (
-        None if done < 0 or length.max(initial=0) > MOST else batch._replace(values=out, value_at=at, value_len=length)
-    )
+    if done < 0 or length.max(initial=0) > MOST:
+        return None
+    used = int(at[-1] + length[-1]) if batch.size else 0  # the rest is not written to, and is not to be copied
+    return batch._replace(values=out[:used], value_at=at, value_len=length)
 
 
 def _grown(out: Bytes, end: int, size: int) -> Bytes:
