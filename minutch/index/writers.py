@@ -81,6 +81,11 @@ def configured(conf: Configuration) -> dict[str, Configured]:
     return found
 
 
+def keep_documents(conf: Configuration) -> bool:
+    """Whether all writers keep what earlier jobs have sent, so that it can be deleted. Raises as `configured`."""
+    return not any(item.make().writes_anew for item in configured(conf).values())
+
+
 # -- in worker processes -----------------------------------------------------------------------------------------
 
 

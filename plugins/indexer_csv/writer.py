@@ -40,6 +40,8 @@ FILE = "nutch.csv"
 class CSVIndexWriter(IndexWriter):
     """Writes one file."""
 
+    writes_anew = True
+
     def configure(self, parameters: Parameters) -> None:
         self.fields = parameters.get_strings("fields", ("id", "title", "content"))
         self.separator = parameters.get("separator", ",")
