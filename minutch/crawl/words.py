@@ -22,7 +22,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "new URLs": "{} new URLs",
         "URLs that the crawldb has": "{} known",
         "URLs rejected by filters": "{} rejected",
-        "failed sitemap fetches": "{} failed fetches",
+        "failed sitemap fetches": "{} not fetched",
         "sitemaps that can't be read": "{} unreadable",
         "sitemaps that robots.txt forbids": "{} denied by robots.txt",
     },
