@@ -21,8 +21,12 @@ class Format:
     help: str
 
 
-EXPORTS: Mapping[str, Format] = {}
-IMPORTS: Mapping[str, Format] = {}
+EXPORTS: Mapping[str, Format] = {
+    "legacy": Format("minutch.archive.legacy.export", "segments as Nutch 0.4 or 0.5 had them"),
+}
+IMPORTS: Mapping[str, Format] = {
+    "legacy": Format("minutch.archive.legacy.import_", "segments of Nutch 0.4 to 0.7; makes a CrawlDb, too"),
+}
 
 
 def usage(command: str, rest: str, formats: Mapping[str, Format]) -> str:
