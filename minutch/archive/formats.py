@@ -22,6 +22,7 @@ class Format:
 
 
 EXPORTS: Mapping[str, Format] = {
+    "commoncrawl": Format("minutch.archive.dataset.export", "texts and metadata as in Common Crawl's data set of 2012"),
     "legacy": Format("minutch.archive.legacy.export", "segments as Nutch 0.4 or 0.5 had them"),
 }
 IMPORTS: Mapping[str, Format] = {
