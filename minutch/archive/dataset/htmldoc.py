@@ -10,6 +10,7 @@ attribute without a value is "". In the real files a page without meta elements,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ _TARGETS: Final = {
 _LINKS: Final = ",".join(f"{tag}[{attribute}]" for tag, attribute in _TARGETS.items())
 _TYPED: Final = ("link", "script")
 _WITH_TEXT: Final = ("a", "iframe")
+_OTHER_SCHEME: Final = re.compile(r"(?!https?:|ftp:|file:)[a-z][a-z0-9+.-]*:\S", re.IGNORECASE)
 _NOWHERE: Final = ("javascript:", "data:", "about:")
 
 Json = dict[str, Any]
@@ -90,9 +92,8 @@ def _link(node: LexborNode, resolver: Resolver) -> Json | None:
     target = attributes.pop(_TARGETS[tag], "").strip()
     if target[:11].lower().startswith(_NOWHERE):
         return None
-    try:
-        href = resolver.resolve(target)
-    except UrlError:
+    href = _absolute(target, resolver)
+    if href is None:
         return None
     own_type = attributes.pop("type", "")
     link: Json = {"type": (own_type if tag in _TYPED else "") or tag}
@@ -100,6 +101,14 @@ def _link(node: LexborNode, resolver: Resolver) -> Json | None:
     link["text"] = node.text() if tag in _WITH_TEXT else ""
     link["href"] = href
     return link
+
+
+def _absolute(target: str, resolver: Resolver) -> str | None:
+    """The URL of a target; as it stands if it is of a kind that Java's URLs don't know; None if it is none."""
+    try:
+        return resolver.resolve(target)
+    except UrlError:
+        return target if _OTHER_SCHEME.match(target) else None
 
 
 def _attributes(node: LexborNode) -> dict[str, str]:
