@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -24,32 +24,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from minutch.archive.dataset.arcplaces import places_in
 from minutch.archive.dataset.redirects import Redirects, is_fetch_record
 from minutch.archive.dataset.task import FAILED, NOT_ATTEMPTED, UNREADABLE, Item, Line, MetadataTask
 from minutch.arguments import Flag, fail, parse
 from minutch.errors import StoreError
 from minutch.formats.javaio import decode_text, encode_vlong
 from minutch.formats.keyorder import TEXT
+from minutch.formats.recordsort import sort_records
 from minutch.formats.sequencefile import BLOCK, SequenceFileWriter
 from minutch.job import Counters, JobContext
 from minutch.parse.worker import WorkerPool, pool_settings
-from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_TEXT, Segment, text_key
+from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_TEXT, RawRecord, Segment, text_key
 from minutch.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """export commoncrawl <segment>... <out> [-urls <n>]
+USAGE: Final = """export commoncrawl <segment>... <out> [-urls <n>] [-arcs <folder>]
 \t<segment>...\tparsed segments
 \t<out>\tthe folder of the data set; <out>/segment/<millis> must not be there yet
-\t-urls <n>\tURLs in a file (25000)"""
-FLAGS: Final = (Flag("-urls", value="n", convert=int),)
+\t-urls <n>\tURLs in a file (25000)
+\t-arcs <folder>\tthe ARC files of the segment, <millis>_<n>.arc.gz: the metadata say where in them a page lies; \
+once for each segment"""
+FLAGS: Final = (Flag("-urls", value="n", convert=int), Flag("-arcs", value="folder", repeats=True))
 URLS: Final = 25_000
 
 TEXTS: Final = "texts"
 _NO_FETCH: Final = "URLs left out: no fetch, found inside another page"
 _FOLLOWED: Final = "redirects told with the page that they led to"
 _GZIP: Final = "org.apache.hadoop.io.compress.GzipCodec"
-_COLUMNS: Final = (CRAWL_FETCH, CONTENT, PARSE_TEXT, "target", "source")
+_TARGET, _SOURCE, _PLACE = "target", "source", "place"
+_COLUMNS: Final = (CRAWL_FETCH, CONTENT, PARSE_TEXT, _TARGET, _SOURCE, _PLACE)
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -59,24 +64,33 @@ def run(args: list[str], context: JobContext) -> int:
     urls = given.get("-urls", URLS)
     if urls < 1:
         fail(f"-urls: expected 1 or more, found {urls}", USAGE)
-    counters = export([Segment(path) for path in paths], out, context, urls=urls)
+    arcs = [Path(folder) for folder in given.get("-arcs", [])]
+    if arcs and len(arcs) != len(paths):
+        fail(f"-arcs: expected one for each of {len(paths)} segments, found {len(arcs)}", USAGE)
+    counters = export([Segment(path) for path in paths], out, context, urls=urls, arcs=arcs)
     context.report("Common Crawl data set", counters)
     return 0
 
 
-def export(segments: Sequence[Segment], out: Path, context: JobContext, *, urls: int = URLS) -> Counters:
+def export(
+    segments: Sequence[Segment], out: Path, context: JobContext, *, urls: int = URLS, arcs: Sequence[Path] = ()
+) -> Counters:
     """Write texts and metadata of `segments` below `out`, a folder each; whole or not at all.
 
-    Raises StoreError (a segment that is not parsed, a folder that is there), FormatError (damage).
+    `arcs` are the folders of their ARC files, if there are any. Raises StoreError (a segment that is not parsed, a
+    folder that is there), FormatError (damage).
     """
     targets = _targets(segments, out)
+    places: list[Iterator[RawRecord]] = [iter(()) for _ in targets]
+    if arcs:
+        places = [places_in(folder, int(target.name)) for folder, target in zip(arcs, targets, strict=True)]
     counters = Counters(dict.fromkeys((TEXTS, _FOLLOWED, NOT_ATTEMPTED, UNREADABLE, FAILED), 0))
     pool: WorkerPool[Line] = WorkerPool(partial(MetadataTask, context.conf), **pool_settings(context.conf))
     with pool, context.progress("export", unit="pages") as progress:
-        for segment, target in zip(segments, targets, strict=True):
+        for segment, target, found in zip(segments, targets, places, strict=True):
             log.info("Common Crawl data set: %s → %s", segment.path, target)
             with output_folder(target) as work, NumberedFiles(work, urls) as files:
-                for url, line in _lines(segment, pool, counters):
+                for url, line in _lines(_items(segment, found, counters), pool):
                     counters.add(line.counted, 1)
                     if line.metadata:
                         files.write(url, line)
@@ -109,39 +123,40 @@ def _millis(name: str) -> int:
         raise StoreError(f"{name}: expected a segment named after a date, yyyyMMddHHmmss") from None
 
 
-def _lines(segment: Segment, pool: WorkerPool[Line], counters: Counters) -> Iterator[tuple[bytes, Line]]:
-    """URL and line of each URL that has one, in order. Memory holds a few batches."""
+def _lines(items: Iterable[tuple[bytes, bytes]], pool: WorkerPool[Line]) -> Iterator[tuple[bytes, Line]]:
+    """URL and line of each item, in order. Memory holds a few batches."""
     urls: deque[bytes] = deque()
 
-    def items() -> Iterator[bytes]:
-        for url, item in _items(segment, counters):
+    def packed() -> Iterator[bytes]:
+        for url, item in items:
             urls.append(url)
             yield item
 
-    for line in pool.map(items()):
+    for line in pool.map(packed()):
         yield urls.popleft(), line
 
 
-def _items(segment: Segment, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
-    """The records of each URL, packed for a worker."""
+def _items(segment: Segment, places: Iterable[RawRecord], counters: Counters) -> Iterator[tuple[bytes, bytes]]:
+    """The records of each URL, packed for a worker. Of several places of a URL the first counts."""
     redirects = Redirects(segment)
     streams = [
         *(segment.raw_sorted(folder) for folder in (CRAWL_FETCH, CONTENT, PARSE_TEXT)),
         redirects.by_target(),
         redirects.by_source(),
+        sort_records(places),
     ]
     named = [_named(stream, name) for stream, name in zip(streams, _COLUMNS, strict=True)]
     for url, rows in groupby(merge(*named, key=itemgetter(0)), key=itemgetter(0)):
         values: dict[str, bytes] = {}
         for _, name, value in rows:
-            if name != CRAWL_FETCH or name not in values or is_fetch_record(value):
+            if name not in values or (name != _PLACE and (name != CRAWL_FETCH or is_fetch_record(value))):
                 values[name] = value
         if CRAWL_FETCH not in values:
-            counters.add(_NO_FETCH, 1)
-        elif "source" in values:
+            counters.add(_NO_FETCH, PARSE_TEXT in values or CONTENT in values)
+        elif _SOURCE in values:
             counters.add(_FOLLOWED, 1)
         else:
-            columns = (values.get(name) for name in (CONTENT, PARSE_TEXT, "target"))
+            columns = (values.get(name) for name in (CONTENT, PARSE_TEXT, _TARGET, _PLACE))
             yield url, pickle.dumps(tuple(Item(decode_text(url), values[CRAWL_FETCH], *columns)))
 
 

@@ -44,13 +44,14 @@ FAILED: Final = "pages that could not be read, without content"
 
 
 class Item(NamedTuple):
-    """The records of a URL as the segment holds them; None where there is none. `redirect_from` is JSON."""
+    """The records of a URL as the segment holds them; None where there is none. The last two are JSON."""
 
     url: str
     datum: bytes
     content: bytes | None
     text: bytes | None
     redirect_from: bytes | None
+    archive_info: bytes | None = None
 
 
 class Line(NamedTuple):
@@ -103,6 +104,8 @@ class MetadataTask:
             document.parsed_as if document else "", WRITTEN_OTHER
         )
         record = success(datum, answer, source, content, document)
+        if item.archive_info is not None and "md5" in record:
+            record["archiveInfo"] = json.loads(item.archive_info)
         return Line(_dumped(record), None if readable is None else _utf8(readable), counted)
 
     def _document(self, content: Content, text: str) -> tuple[Document, str | None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import pickle
 from collections.abc import Iterable
 from itertools import pairwise
@@ -235,6 +237,53 @@ def test_as_a_table(segment: Segment, tmp_path: Path) -> None:
         writer.append(Text("u"), Text("{"))
     with pytest.raises(FormatError, match="no JSON"):
         list(scan_metadata(tmp_path / "x"))
+
+
+def arc(path: Path, *urls: str, tail: bytes = b"") -> dict[str, tuple[int, int]]:
+    """An ARC file; where the record of each URL lies, and how long it is."""
+    places, data = {}, b""
+    for url in ("filedesc://x", *urls):
+        member = gzip.compress(f"{url} 10.0.0.1 20120203192405 text/html 5\n".encode() + os.urandom(200_000) + b"\n")
+        places[url] = (len(data), len(member))
+        data += member
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data + tail)
+    return places
+
+
+def test_where_pages_lie_in_arc_files(segment: Segment, tmp_path: Path) -> None:
+    folder = tmp_path / "1341690169105"
+    first = arc(folder / "1341826131693_45.arc.gz", "http://a.org/503", URL, "http://nobody.org/")
+    arc(folder / "1341826131694_46.arc.gz", URL, "http://a.org/pdf")
+    (folder / "other.txt").touch()
+    words = [str(segment.path), str(tmp_path / "out"), "-arcs", str(folder)]
+    assert run(words, context()) == 0
+    (target,) = (tmp_path / "out/segment").iterdir()
+    found = lines(target / "metadata-00000")
+    assert list(found[URL])[-1] == "archiveInfo"
+    assert found[URL]["archiveInfo"] == {
+        "arcSourceSegmentId": 1341690169105,
+        "arcFileDate": 1341826131693,
+        "arcFileParition": 45,
+        "arcFileOffset": first[URL][0],
+        "compressedSize": first[URL][1],
+    }
+    assert found["http://a.org/pdf"]["archiveInfo"]["arcFileParition"] == 46
+    assert sum("archiveInfo" in record for record in found.values()) == 2
+
+
+def test_damaged_arc_files(segment: Segment, tmp_path: Path) -> None:
+    path = tmp_path / "arcs/1_2.arc.gz"
+    places = arc(path, URL)
+    for damaged in (path.read_bytes()[:-3], path.read_bytes() + b"rest"):
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError, match=r"1_2\.arc\.gz"):
+            export([segment], tmp_path / "out", context(), arcs=[path.parent])
+        path.write_bytes(path.read_bytes()[: sum(places[URL])])
+    with pytest.raises(StoreError, match="no folder with ARC files"):
+        export([segment], tmp_path / "out", context(), arcs=[tmp_path / "none"])
+    with pytest.raises(UsageError, match="expected one for each of 1 segments"):
+        run([str(segment.path), "out", "-arcs", "a", "-arcs", "b"], context())
 
 
 def test_verbatim_headers_and_repeated_ones(tmp_path: Path) -> None:
