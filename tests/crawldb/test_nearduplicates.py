@@ -7,12 +7,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from minutch.crawldb import dedup, readdb
+from minutch.crawldb import dedup, readdb, updatedb
 from minutch.crawldb.nearduplicates import MOST_BITS, NO_LEADER, SCHEMA, Tables, best_first, cheapest, leaders
 from minutch.errors import StoreError, UsageError
+from minutch.parse import parse
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
+from minutch.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
 from tests.support.crawldbs import context, printed, read_db, write_db
+from tests.support.pages import content
 
 
 def by_pairs(words: list[int], groups: list[int], ranks: list[int], bits: int) -> list[int]:
@@ -225,3 +228,31 @@ def test_wrong_command_lines(words: list[str]) -> None:
         dedup.run(["db", *words], context())
     with pytest.raises(UsageError):
         readdb.run(["db", "-duplicates", *words], context())
+
+
+def test_from_the_parse_to_the_mark(tmp_path: Path) -> None:
+    """Three pages, two of which differ in two words: parsed with SimHash, brought into a CrawlDb, deduplicated."""
+    words = [f"word{number}" for number in range(400)]
+    texts = {
+        "a": " ".join(words),
+        "b": " ".join([*words[:100], "other", *words[101:200], "other", *words[201:]]),
+        "c": " ".join(f"another{number}" for number in range(400)),
+    }
+    urls = {name: f"http://{name}.org/" for name in texts}
+    segment = Segment(tmp_path / "20260101000000")
+    conf = {"plugin.includes": "parse-html", "db.signature.class": "minutch.parse.simhash:SimHashSignature"}
+    job = context(conf)
+    with part_writer(segment.path, CONTENT, 0, job.conf) as append:
+        for name, text in texts.items():
+            append(urls[name], content(f"<title>t</title><p>{text}", url=urls[name]))
+    with part_writer(segment.path, CRAWL_FETCH, 0, job.conf) as append:
+        for name, url in urls.items():
+            append(url, CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, 1.0 + (name == "b"), 5))
+    assert parse.run([str(segment.path)], job) == 0
+    assert updatedb.run([str(tmp_path / "db"), str(segment.path)], job) == 0
+    signatures = {url: int.from_bytes(datum.signature or b"") for url, datum in read_db(tmp_path / "db").items()}
+    near, far = signatures[urls["a"]] ^ signatures[urls["b"]], signatures[urls["a"]] ^ signatures[urls["c"]]
+    assert 0 < near.bit_count() <= MOST_BITS < far.bit_count()
+    dedup.run([str(tmp_path / "db"), "-near", str(near.bit_count())], job)
+    found = {url for url, datum in read_db(tmp_path / "db").items() if datum.status == codes.STATUS_DB_DUPLICATE}
+    assert found == {urls["a"]}
