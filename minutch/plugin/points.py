@@ -32,6 +32,8 @@ from minutch.plugin.columns import map_records, map_strings, map_updates, record
 from minutch.plugin.results import Action, HTMLMetaTags, Parse, ParseResult, ProtocolOutput, Refused
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
     from selectolax.lexbor import LexborHTMLParser
 
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData
     from minutch.records.parsetext import ParseText
-    from minutch.urls.robots import RobotRules
+    from minutch.urls.robots import KnownRobots, RobotRules
 
 __all__ = [
     "POINTS",
@@ -117,7 +119,7 @@ class URLFilter(ExtensionBase):
         """The URL (as it is, usually), or None to reject it."""
 
     def explain(self, url: str) -> str:
-        """Why `url` is rejected, for messages: file, line and rule; empty where the filter has none."""
+        """What decides about `url`, for messages: file, line and rule; empty where the filter can't say."""
         return ""
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
@@ -165,6 +167,14 @@ class Protocol(ExtensionBase):
     @abstractmethod
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content` if given."""
+
+    def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
+        """What is remembered of the robots.txt for a URL in the state folder of a crawl; no host is asked."""
+        return None
+
+    def address_refusal(self, address: str) -> str:
+        """Why an address (in digits) may not be connected to, by which rule; empty if it may."""
+        return ""
 
     def look_ahead(self, url: str) -> None:
         """Prepare for this URL's host, from which pages will be fetched soon, without waiting. May do nothing."""

@@ -130,6 +130,22 @@ class RobotRules:
         return -1, None
 
 
+@dataclass(frozen=True, slots=True)
+class KnownRobots:
+    """What is remembered of a host's robots.txt: its rules, the answer that they came in, when it was fetched (ms).
+
+    An answer is good until `expires` (ms), then the host is asked again. `exempt`: the host is never asked.
+    """
+
+    rules: RobotRules
+    fetched: int = 0
+    expires: int = 0
+    code: int = 0
+    url: str = ""
+    content: bytes = b""
+    exempt: bool = False
+
+
 ALLOW_ALL = RobotRules(allow_all=True)
 """No robots.txt: everything may be fetched."""
 ALLOW_NONE = RobotRules(allow_none=True)
