@@ -82,10 +82,11 @@ class URLFilters:
 
     def filter(self, url: str | None) -> str | None:
         """The URL that all filters let pass, None otherwise."""
+        passed = url
         if url is not None:
-            for _, url in self.steps(url):
-                pass
-        return url
+            for _, result in self.steps(url):
+                passed = result
+        return passed
 
     def steps(self, url: str) -> Iterator[tuple[URLFilter, str | None]]:
         """Each filter that is asked, and what it makes of the URL; the last one may reject it."""
@@ -113,10 +114,11 @@ class URLNormalizers:
 
     def normalize(self, url: str | None, scope: str | None = None) -> str | None:
         """The normal form, None if a normalizer drops the URL. Raises UrlError if it is malformed."""
+        normal = url
         if url is not None:
-            for _, url in self.steps(url, scope):
-                pass
-        return url
+            for _, result in self.steps(url, scope):
+                normal = result
+        return normal
 
     def steps(self, url: str, scope: str | None = None) -> Iterator[tuple[URLNormalizer, str | None]]:
         """Each normalizer that is asked, and what it makes of the URL. Raises UrlError if it is malformed."""
