@@ -196,6 +196,9 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "minutch warc archive/ -dir crawl/segments -includeParseText"),
     ),
     CHECKS: (
+        Command("explain", "minutch.explain.explain", "",
+                "crawldb, linkdb, segments", "stdout", "why a URL was not fetched, or what is left to do in a crawl",
+                "minutch explain https://www.example.org/ crawl/"),
         Command("parsechecker", "minutch.parse.parsechecker", "org.apache.nutch.parse.ParserChecker",
                 "a URL", "stdout", "fetch and parse one page and show what comes out",
                 "minutch parsechecker -dumpText https://www.example.org/"),

@@ -22,7 +22,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.adaptiverules import MIME_FILE, Bounds, read_host_bounds, read_mime_rates
-from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule, Plan, round_int
+from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule, Plan, Step, round_int
 from minutch.errors import UrlError
 from minutch.formats.javahash import float32
 from minutch.formats.javaio import decode_text
@@ -78,7 +78,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
     def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
         fixed = datum.metadata.get(Text(FIXED_INTERVAL_KEY))
         if isinstance(fixed, FloatWritable):
-            return _plan(fixed.value, fetch_time, modified_time, [f"fixed by {FIXED_INTERVAL_KEY}: {fixed.value:g} s"])
+            return _plan(fixed.value, fetch_time, modified_time, [Step(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)])
         if modified_time <= 0 or state == STATUS_MODIFIED:
             modified_time = fetch_time
         interval, steps = self._adapted(datum, state)
@@ -88,29 +88,29 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
             delta = fetch_time - modified_time
             if float32(delta) > float32(interval * 1000):
                 interval = float32(_divide(delta, 1000))
-                steps.append(f"sync_delta: as long as the page has been the same, {interval:g} s")
+                steps.append(Step("sync_delta: as long as the page has been the same", interval))
             offset = self._offset(delta, int(longest) * 1000)
             start -= offset
             if offset:
-                steps.append(f"sync_delta: {offset / 1000:g} s earlier, towards the time of the last change")
+                steps.append(Step("sync_delta: earlier, towards the time of the last change, by", offset / 1000))
         if interval < shortest or interval > longest:
             interval = shortest if interval < shortest else longest
-            steps.append(f"not outside of {shortest:g} to {longest:g} s: {interval:g} s")
+            steps.append(Step(f"not outside of {shortest:g} to {longest:g} s", interval))
         return _plan(interval, start, modified_time, steps)
 
-    def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[str]]:
+    def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[Step]]:
         """The interval after a change or none, and how it came about."""
         interval = float32(datum.fetch_interval or self.default_interval)
-        steps = [f"interval before: {interval:g} s"]
+        steps = [Step("the interval before", interval)]
         inc_rate, dec_rate = self.rates(datum)
         if state == STATUS_MODIFIED:
             interval = float32(interval * float32(1 - dec_rate))
-            steps.append(f"the page had changed: × (1 - {dec_rate:g}) = {interval:g} s")
+            steps.append(Step(f"the page had changed: × (1 - {dec_rate:g})", interval))
         elif state == STATUS_NOTMODIFIED:
             interval = float32(interval * float32(1 + inc_rate))
-            steps.append(f"the page was the same: × (1 + {inc_rate:g}) = {interval:g} s")
+            steps.append(Step(f"the page was the same: × (1 + {inc_rate:g})", interval))
         else:
-            steps.append("not known whether the page had changed: the interval stays")
+            steps.append(Step("not known whether the page had changed: the interval stays"))
         return interval, steps
 
     def _offset(self, delta: int, longest: int) -> int:
@@ -194,7 +194,7 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
         return inc_rate, dec_rate
 
 
-def _plan(interval: float, start: int, modified_time: int, steps: list[str]) -> Plan:
+def _plan(interval: float, start: int, modified_time: int, steps: list[Step]) -> Plan:
     return Plan(java_round(interval), start + _round(interval * 1000.0), modified_time, tuple(steps))
 
 

@@ -46,13 +46,21 @@ _INT_MIN, _INT_MAX = -0x8000_0000, 0x7FFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One step to a date: what was done, and the interval (s) then, if it is one about that."""
+
+    text: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """When a page is fetched again, at intervals of how many seconds; `steps` say how that came about."""
 
     interval: int
     fetch_time: int
     modified_time: int
-    steps: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 def _mask_loop(schedule: AbstractFetchSchedule, frame: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.Series]:
@@ -255,10 +263,8 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
     def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
         interval = datum.fetch_interval or self.default_interval
         modified = fetch_time if modified_time <= 0 or state == STATUS_MODIFIED else modified_time
-        step = (
-            "the page's own interval" if datum.fetch_interval else "the page has no interval: db.fetch.interval.default"
-        )
-        return Plan(interval, fetch_time + interval * 1000, modified, (f"{step}: {interval} s",))
+        text = "the page's own interval" if datum.fetch_interval else "the page has none: db.fetch.interval.default"
+        return Plan(interval, fetch_time + interval * 1000, modified, (Step(text, interval),))
 
     def set_fetch_schedule_columns(
         self,

@@ -108,7 +108,8 @@ def by_rank(rows: Ints, ranks: Ranks, keys: pl.Series) -> Ints:
     return rows
 
 
-def _ranks(table: pl.DataFrame) -> Ranks:
+def ranks_in(table: pl.DataFrame) -> Ranks:
+    """The rank of each entry of a table with `sort`: lower ones come first."""
     return ranks_of(descending(table["sort"]), mixed(url_hashes(table["key"])))
 
 
@@ -154,7 +155,7 @@ class Selection:
 
     def segments_of(self, found: Sequence[pl.DataFrame], counters: Counters) -> Ints:
         """The segment of each entry of all tables, one after the other; of those without one, WHY not."""
-        ranks = np.concatenate(for_each(_ranks, found))
+        ranks = np.concatenate(for_each(ranks_in, found))
         keys = pl.concat([table["key"] for table in found], rechunk=True)
         quotas = [Quota(self._limit, self._segments, self._max_count) for _ in range(self._reducers)]
         segments = np.zeros(len(keys), dtype=np.int64)

@@ -141,6 +141,17 @@ class SpannedFile:
                     cuts.append(found)
         return [Span(start, end) for start, end in pairwise([*cuts, self.size])]
 
+    def spans_with(self, part: bytes, *, of_values: bool = False) -> list[Span]:
+        """The spans that may have these bytes in a key (or in values), all of them where those are compressed.
+
+        Of keys of another class than Text it is not known how they are spelled.
+        """
+        hidden = self.compression == BLOCK or self.key_class != TEXT or (of_values and self.compression != NONE)
+        if hidden or self.size <= self.start:
+            return self.spans()
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return [span for span in self.spans() if data.find(part, span.start, span.end) >= 0]
+
     def batches(self, span: Span) -> Iterator[Batch]:
         """The records of a span, in one batch unless they unpack to more than MOST_AT_A_TIME. Raises FormatError."""
         try:
