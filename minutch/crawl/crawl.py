@@ -19,13 +19,13 @@ from minutch import flow, log
 from minutch.crawl import options as crawloptions
 from minutch.crawl import preflight, rounds
 from minutch.crawl.options import CrawlOptions, parse_options
-from minutch.crawl.outcomes import Outcomes, outcomes_of
 from minutch.crawl.rounds import Round
 from minutch.crawl.screen import Screen, Totals
 from minutch.crawldb.applied import is_applied
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import MinutchError
+from minutch.fetch.outcomes import Outcomes, outcomes_of
 from minutch.job import Counters, JobContext
 from minutch.segment.store import Segment
 from minutch.tables.lock import lock

@@ -12,10 +12,18 @@ from minutch.formats.writables import Text
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import RESPONSE_CODE_KEY
+from minutch.records.metadata import PROTO_STATUS_KEY, RESPONSE_CODE_KEY
 from minutch.records.protocolstatus import ProtocolStatus
 
 _CODE: Final = Text(RESPONSE_CODE_KEY)
+_PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
+_ANSWERED: Final = (
+    *(codes.SUCCESS, codes.NOTMODIFIED, codes.MOVED, codes.TEMP_MOVED, codes.REDIR_EXCEEDED),
+    *(codes.GONE, codes.NOTFOUND, codes.ACCESS_DENIED, codes.RETRY),
+)
+"""Protocol statuses that only an answer leads to."""
+_ANSWER: Final = "Http code="
+"""How the message of an `exception` begins that is an answer with another code."""
 
 _CHECK: Final = "(http.tls.certificates.check)"
 _GUARD: Final = "address not allowed (http.filter.ipaddress.include)"
@@ -45,9 +53,16 @@ _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 
 
 def http_code(datum: CrawlDatum) -> str:
-    """The code of the answer (`http.store.responsecode`); empty if there is none."""
-    value = datum.metadata.get(_CODE)
-    return str(value) if value is not None else ""
+    """The code of the answer; empty if there was none: an entry keeps the code of an earlier round."""
+    value, ended = datum.metadata.get(_CODE), datum.metadata.get(_PROTO_STATUS)
+    return str(value) if value is not None and (ended is None or answered(ended)) else ""
+
+
+def answered(ended: object) -> bool:
+    """Whether a server's answer led to this protocol status."""
+    if not isinstance(ended, ProtocolStatus):
+        return False
+    return ended.code in _ANSWERED or (ended.code == codes.EXCEPTION and (ended.message or "").startswith(_ANSWER))
 
 
 def fate(fetch_status: int, protocol: ProtocolStatus) -> str:

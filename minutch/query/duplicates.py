@@ -39,6 +39,8 @@ class DuplicatesTable(Table):
         fetched = self._entries.scan().filter(pl.col("status").is_in(_FETCHED) & pl.col("signature").is_not_null())
         hashes = fetched.select(pl.col("signature").hash()).collect(engine="streaming").to_series()
         repeated = hashes.filter(hashes.is_duplicated()).unique()
-        candidates = fetched.select("signature", "url", "status").filter(pl.col("signature").hash().is_in(repeated.implode()))
+        candidates = fetched.select("signature", "url", "status").filter(
+            pl.col("signature").hash().is_in(repeated.implode())
+        )
         rows = candidates.collect(engine="streaming").with_columns(group_size=pl.len().over("signature"))
         yield self.make(rows.filter(pl.col("group_size") > 1).sort("signature", "url"), columns)

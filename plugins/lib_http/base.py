@@ -112,8 +112,7 @@ class HttpBase(Protocol):
         self.addresses = AddressRules.from_conf(conf)
         self.transport = transport or make_transport(self.settings, self.addresses, self.names)
         self._curl = self.transport if isinstance(self.transport, CurlTransport) else None
-        self._fixed = self._fixed_headers()
-        self.credentials = Credentials.from_conf(conf)
+        self._fixed, self.credentials = self._fixed_headers(), Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
         from .robotstxt import RobotsStore
 

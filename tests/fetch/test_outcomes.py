@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from minutch.crawl.outcomes import Outcomes
+from minutch.fetch.outcomes import Outcomes
 
 
 def test_the_most_frequent_comes_first() -> None:
