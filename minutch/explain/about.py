@@ -12,7 +12,6 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.transitions import UpdateSettings
-from minutch.errors import StoreError
 from minutch.explain.access import Access, Resolve
 from minutch.explain.duedates import History, due_date, history
 from minutch.explain.entries import entry_of, score_of
@@ -28,8 +27,9 @@ from minutch.formats.javaio import encode_text
 from minutch.hostdb.store import HostDb
 from minutch.linkdb.store import LinkDb
 from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
+from minutch.query.crawl import CRAWLDB, HOSTDB, LINKDB, SEGMENTS, open_crawl
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
-from minutch.segment.store import Segment, segments_in
+from minutch.segment.store import Segment
 from minutch.tables.crawldata import scan_having
 from minutch.tables.frame import decode_keys
 from minutch.tables.parallel import for_each
@@ -39,21 +39,19 @@ MOST_DUPLICATES: Final = 20
 
 
 class Crawl:
-    """The folders of a crawl. Raises StoreError if there is none."""
+    """The files of a crawl to look URLs up in. Raises StoreError if there is none, or one without a CrawlDb."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.crawldb, self.linkdb = CrawlDb(folder / "crawldb"), LinkDb(folder / "linkdb")
-        self.hostdb = HostDb(folder / "hostdb")
-        segments = folder / "segments"
-        self.segments: list[Segment] = segments_in(segments) if segments.is_dir() else []
-        if not self.crawldb.exists():
-            raise StoreError(f"{folder} is no crawl: there is no CrawlDb {self.crawldb.path}")
+        self.segments: list[Segment] = open_crawl(folder).segments
+        self.crawldb, self.linkdb = CrawlDb(folder / CRAWLDB), LinkDb(folder / LINKDB)
+        self.hostdb = HostDb(folder / HOSTDB)
+        self.crawldb.require_parts()
 
     @property
     def state(self) -> Path:
         """Where fetches keep what they remember of hosts."""
-        return state_folder(self.folder / "segments" / "any")
+        return state_folder(self.folder / SEGMENTS / "any")
 
 
 class Explainer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,9 +16,10 @@ from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.errors import StoreError
 from minutch.explain import words
 from minutch.explain.about import Crawl, Explainer
+from minutch.explain.overview import Overseer
 from minutch.explain.typed import to_json
 from minutch.fetchlist import select
-from minutch.fetchlist.choice import HOSTDB_PROPERTY, Options
+from minutch.fetchlist.choice import HOSTDB_PROPERTY, Choice, Options
 from minutch.job import JobContext
 
 USAGE: Final = """explain <url> [<crawl>] [options]
@@ -55,7 +56,9 @@ def run(args: list[str], context: JobContext) -> int:
     url, folder = _subject(given.positional)
     crawl, options = Crawl(folder), _options(given, context)
     if url is None:
-        return 0
+        choice = Choice(context.conf, options, context.clock.now())
+        overview = Overseer(crawl, context.conf, choice, _arguments(given), context.clock.now()).overview()
+        return _print(overview, words.crawl_page(overview), given["-json"], context)
     explainer = Explainer(
         crawl,
         context.conf,
@@ -65,12 +68,22 @@ def run(args: list[str], context: JobContext) -> int:
         resolve=_addresses if given["-resolve"] else None,
     )
     found = explainer.explain(url)
-    if given["-json"]:
-        context.print(to_json(found))
-        return 0
-    for line in words.page(found):
+    return _print(found, words.page(found), given["-json"], context)
+
+
+def _print(facts: object, lines: Iterable[str], as_json: bool, context: JobContext) -> int:
+    for line in [to_json(facts)] if as_json else lines:
         context.print(line)
     return 0
+
+
+def _arguments(given: Arguments) -> list[str]:
+    """generate's options as they were given."""
+    words: list[str] = []
+    for name, value in given.in_order:
+        if name not in ("", "-json", "-quick", "-resolve"):
+            words += [name] if value is True else [name, str(value)]
+    return words
 
 
 def _subject(words: Sequence[str]) -> tuple[str | None, Path]:

@@ -232,3 +232,32 @@ class Explanation:
     score: Score | None
     duplicates: tuple[str, ...]
     """URLs with the same signature, the one that is kept first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One answer about a whole crawl: how many, of what (`name` in a word: a counter, a status, a host), in words.
+
+    `more` is the command that shows more.
+    """
+
+    count: int
+    name: str
+    text: str
+    more: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The answers for a whole crawl, by question."""
+
+    crawl: str
+    now: int
+    urls: int
+    segments: int
+    next_due: int | None
+    left: tuple[Line, ...]
+    next: tuple[Line, ...]
+    last: tuple[Line, ...]
+    slow: tuple[Line, ...]
+    growing: tuple[Line, ...]

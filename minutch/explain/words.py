@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from minutch.explain.facts import Asked, Explanation, Found, Link, NormalForm, Robots, Visit
+from minutch.explain.facts import Asked, Explanation, Found, Line, Link, NormalForm, Overview, Robots, Visit
 from minutch.explain.leads import LINK
 from minutch.explain.times import date, interval, seen_from
 from minutch.explain.visits import FETCHED, LINKED, LISTED
@@ -216,3 +216,28 @@ def _link(link: Link) -> str:
 def _found(found: Found) -> str:
     kind = "link" if found.seen_as == LINK else "redirect"
     return f"segment {found.segment}: {found.links:,} {kind}{'' if found.links == 1 else 's'}, score {found.score:g}"
+
+
+def crawl_page(found: Overview) -> Lines:
+    """All lines about a crawl: each with its count, and below it the command that shows more."""
+    yield visible_line(f"{found.crawl}: {found.urls:,} URLs, {found.segments:,} segments")
+    sections = {
+        "What is left": found.left,
+        "What the next round would fetch": found.next,
+        "What came of the last round": found.last,
+        "What is slow": found.slow,
+        "What is growing": found.growing,
+    }
+    for title, lines in sections.items():
+        if lines:
+            yield ""
+            yield title
+            yield from _counted(lines)
+
+
+def _counted(lines: Iterable[Line]) -> Lines:
+    lines = tuple(lines)
+    width = max(len(f"{line.count:,}") for line in lines)
+    for line in lines:
+        yield visible_line(f"  {line.count:>{width},}  {line.text}")
+        yield visible_line(f"  {'':{width}}    {line.more}")
