@@ -54,7 +54,8 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0 for an answer, whatever it is; 255 for an error."""
     given = parse(args, FLAGS, usage=USAGE, most=2)
     url, folder = _subject(given.positional)
-    crawl, options = Crawl(folder), _options(given, context)
+    options = _options(given, context)
+    crawl = Crawl(folder)
     if url is None:
         choice = Choice(context.conf, options, context.clock.now())
         overview = Overseer(crawl, context.conf, choice, _arguments(given), context.clock.now()).overview()

@@ -21,7 +21,8 @@ from minutch.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segm
 from minutch.tables.crawldata import scan
 
 MOST: Final = 10
-"""Hosts and reasons that are listed at most."""
+"""Hosts that are listed at most."""
+MOST_REASONS: Final = 20
 ROUNDS: Final = 5
 """How many of the last rounds are looked at, where more than the last one is."""
 
@@ -67,7 +68,7 @@ def last_round(fetched: Sequence[Segment], conf: Configuration, commands: Comman
         query = "select url, redirect_to from pages where redirect_to is not null and segment = {segment}"
         more = commands.sql(query, segment=last.name)
         yield Line(outcomes.redirected, "redirected", "redirect to other pages", more)
-    for (fate, why), count in outcomes.reasons.most_common(MOST):
+    for (fate, why), count in outcomes.reasons.most_common(MOST_REASONS):
         example = outcomes.examples[fate, why][0]
         yield Line(count, fate, f"did not come ({fate}): {why}", commands.explain(example))
 

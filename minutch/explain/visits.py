@@ -10,7 +10,7 @@ from typing import Final
 
 from minutch.errors import UrlError
 from minutch.explain.facts import Hop, Visit
-from minutch.fetch.reasons import http_code, reason
+from minutch.fetch.reasons import answered, http_code, reason
 from minutch.formats.writables import IntWritable, Text
 from minutch.records import crawldatum as status
 from minutch.records import parsestatus, protocolstatus
@@ -103,7 +103,7 @@ def _visit(segment: Segment, url: str, datum: CrawlDatum, normalize: Change, pro
         size=None if page is None else len(page.content),
         content_type="" if page is None else page.content_type,
         digest=_digest(datum, data),
-        response_ms=milliseconds.value if isinstance(milliseconds, IntWritable) else None,
+        response_ms=milliseconds.value if isinstance(milliseconds, IntWritable) and answered(ended) else None,
         redirects=tuple(_chain(segment, url, datum, data, normalize)),
         headers={} if page is None else _headers(page),
         parse="" if data is None else str(data.status),
