@@ -36,8 +36,10 @@ def history(
     """By which segment the entry is as it is, from the latest one back."""
     visited = {visit.segment for visit in visits if visit.state == FETCHED}
     pending: list[tuple[str, Replayed]] = []
-    for segment in reversed([segment for segment in segments if segment.name in visited]):
-        replayed = replay_segment(url, segment, settings, now)
+    mine = [segment for segment in segments if segment.name in visited]
+    for place in reversed(range(len(mine))):
+        segment = mine[place]
+        replayed = replay_last(url, mine[: place + 1], settings, now)
         if replayed is None:
             continue
         if entry is not None and replayed.led_to(entry):
@@ -46,9 +48,16 @@ def history(
     return History("", None, () if entry is not None and _was_fetched(entry) else tuple(reversed(pending)))
 
 
-def replay_segment(url: str, segment: Segment, settings: UpdateSettings, now: int) -> Replayed | None:
-    """What updatedb makes of a segment's records of a URL, after the entry that its fetch list has."""
+def replay_last(url: str, segments: Sequence[Segment], settings: UpdateSettings, now: int) -> Replayed | None:
+    """What updatedb makes of the last segment's records of a URL, after the entry that its fetch list has.
+
+    A redirect's target need not be listed: then after what came of the segments before.
+    """
+    *earlier, segment = segments
     before = next(iter(_data(segment, CRAWL_GENERATE, url)), None)
+    if before is None and earlier:
+        replayed = replay_last(url, earlier, settings, now)
+        before = None if replayed is None else replayed.entry
     found = [*_data(segment, CRAWL_FETCH, url), *_data(segment, CRAWL_PARSE, url)]
     try:
         return replay(url, before, found, settings, now) if found else None

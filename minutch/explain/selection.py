@@ -15,12 +15,14 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from minutch.crawldb.store import CrawlDb
 from minutch.explain.facts import Asked, GenerateVerdict
 from minutch.explain.times import date, interval, seen_from
 from minutch.fetchlist import due, select
 from minutch.fetchlist.choice import Choice
+from minutch.formats.javaio import encode_text
 from minutch.formats.writables import LongWritable, Text
 from minutch.job import Counters
 from minutch.records.crawldatum import CrawlDatum, status_name
@@ -33,35 +35,60 @@ _MS_PER_DAY: Final = 86_400_000
 _GENERATED: Final = Text(GENERATE_TIME_KEY)
 
 
+@dataclass(frozen=True, slots=True)
+class SortedOut:
+    """Entries by what generate does with them: `left` by the reason, and, of those that are due, the code of each.
+
+    `due` are the tables of all that compete; `codes` has a segment's number (from 1) or why there is no place
+    (`select.WHY`) for each of their rows.
+    """
+
+    left: dict[str, pl.DataFrame]
+    due: list[pl.DataFrame]
+    codes: NDArray[np.int64]
+
+    def reasons(self) -> dict[bytes, str]:
+        """Each entry's key with the name of the counter through which it leaves generate."""
+        found = {key: reason for reason, table in self.left.items() for key in table["key"]}
+        keys = pl.concat([table["key"] for table in self.due])
+        found |= {key: select.WHY.get(code, TAKEN) for key, code in zip(keys, self.codes.tolist(), strict=True)}
+        return found
+
+
+def sort_out(frame: pl.DataFrame, choice: Choice, db: CrawlDb | None = None) -> SortedOut:
+    """What generate does with entries: with those of `frame` alone, or among all entries of `db`."""
+    mine = choice.due_in(frame, with_others=True)
+    if mine.entries.is_empty():
+        return SortedOut(mine.left_out, [mine.entries], np.zeros(0, np.int64))
+    everyone = [mine] if db is None else choice.find_due(db)
+    tables = [found.entries for found in everyone]
+    return SortedOut(mine.left_out, tables, choice.selection(everyone).segments_of(tables, Counters()))
+
+
 def verdict(url: str, datum: CrawlDatum, choice: Choice, db: CrawlDb, filters: Sequence[Asked]) -> GenerateVerdict:
     """What generate would do with the entry of a URL. `filters` are those that were asked about the URL."""
-    frame = rows.to_frame([(url, datum)])
-    found = choice.due_in(frame, with_others=True)
-    if found.left_out:
-        ((reason, left),) = found.left_out.items()
+    found = sort_out(rows.to_frame([(url, datum)]), choice, db if choice.is_limited else None)
+    if found.left:
+        ((reason, left),) = found.left.items()
         return _WORDS[reason](_Case(url, datum, choice, filters, left))
-    everyone = choice.find_due(db) if choice.is_limited else [found]
-    return _among(url, found.entries, everyone, choice)
+    return _among(url, found, choice)
 
 
-def _among(url: str, mine: pl.DataFrame, found: Sequence[due.Due], choice: Choice) -> GenerateVerdict:
+def _among(url: str, found: SortedOut, choice: Choice) -> GenerateVerdict:
     """Whether an entry that is due gets a place among all that are."""
-    tables = [table.entries for table in found]
-    keys = pl.concat([table["key"] for table in tables])
-    at = keys.is_in(mine["key"].implode()).arg_true()
+    table = pl.concat([table.select("key", "sort") for table in found.due])
+    at = (table["key"].is_in([encode_text(url)])).arg_true()
     if not len(at):
-        return GenerateVerdict(False, due.NOT_DUE, "it is no longer in the CrawlDb", "look again")
-    ranks = np.concatenate([select.ranks_in(table) for table in tables])
+        return GenerateVerdict(False, due.NOT_DUE, "the CrawlDb has changed meanwhile", "ask again")
+    ranks = np.concatenate([select.ranks_in(one) for one in found.due])
     place = int(np.count_nonzero(ranks < ranks[at[0]])) + 1
-    segments = choice.selection(list(found)).segments_of(tables, Counters())
-    code = int(segments[at[0]])
-    value = float(mine["sort"][0])
-    if code > select.NO_PLACE:
-        text = f"it is due, and gets a place (number {place:,} of {len(keys):,} by its sort value {value:g})"
-        if not choice.is_limited:
-            text = f"it is due, and there is no limit (sort value {value:g})"
-        return GenerateVerdict(True, TAKEN, text, place=place, candidates=len(keys))
-    return _NO_PLACE[code](url, value, place, len(keys), choice)
+    code, value = int(found.codes[at[0]]), float(table["sort"][int(at[0])])
+    if code <= select.NO_PLACE:
+        return _NO_PLACE[code](url, value, place, len(table), choice)
+    text = f"it is due, and there is no limit (sort value {value:g})"
+    if choice.is_limited:
+        text = f"it is due, and gets a place (number {place:,} of {len(table):,} by its sort value {value:g})"
+    return GenerateVerdict(True, TAKEN, text, place=place, candidates=len(table))
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,7 @@ class RobotsStore:
             limit=robots_limit(conf),
             allow_list=tuple(host for host in conf.get_strings("http.robot.rules.allowlist") if host),
             disk=RobotsDisk(Path(folder) / FILE_NAME) if folder and life > 0 else None,
+            now=lambda: conf.clock.now() / 1000,
             life=life,
         )
 
