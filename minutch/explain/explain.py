@@ -89,6 +89,8 @@ def _arguments(given: Arguments) -> list[str]:
 
 def _subject(words: Sequence[str]) -> tuple[str | None, Path]:
     """The URL, if there is one, and the folder of the crawl."""
+    if words and not words[0].strip():
+        fail("the URL is empty", USAGE)
     if len(words) > 1:
         return words[0], Path(words[1])
     if not words or Path(words[0]).is_dir():

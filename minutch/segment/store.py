@@ -366,18 +366,22 @@ def _get(part: Path, url: bytes) -> Iterator[Writable]:
             if map_file.key_class == TEXT:
                 yield from _matching(map_file.data, map_file.scan(text_key(url)), url, in_order=True)
                 return
-    yield from _read_through(part / DATA if part.is_dir() else part, url)
+    path = part / DATA if part.is_dir() else part
+    with SequenceFileReader(path) as reader:
+        if reader.key_class != TEXT:
+            yield from _matching(reader, reader, url, in_order=False)
+        else:
+            yield from _found(path, reader, url)
 
 
-def _read_through(path: Path, url: bytes) -> Iterator[Writable]:
-    """The values of a URL in a flat file, of which only stretches are read that have the bytes of the URL."""
+def _found(path: Path, reader: SequenceFileReader, url: bytes) -> Iterator[Writable]:
+    """The values of a URL in a flat file, of which only stretches are looked through that have its bytes."""
     from minutch.tables.spans import SpannedFile
 
-    file = SpannedFile(path, span_size=_STRETCH)
-    for start, end in file.spans_with(url):
-        begin, stop = 0 if start == file.start else start, None if end == file.size else end
-        with SequenceFileReader(path, start=begin, end=stop) as reader:
-            yield from _matching(reader, reader, url, in_order=False)
+    file = SpannedFile(path, span_size=_STRETCH, stored=reader.compression == RECORD)
+    for span in file.spans_with(url):
+        for value in file.values_of(url, span):
+            yield decode(reader.value_type, value, path, None, url)
 
 
 def _matching(

@@ -169,6 +169,13 @@ class SpannedFile:
         with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return [span for span in self.spans() if data.find(part, span.start, span.end) >= 0]
 
+    def values_of(self, key: bytes, span: Span) -> list[bytes]:
+        """The values of a key in a span, in order; of a file that is `stored` no others are inflated. FormatError."""
+        batch = self.batch(span)
+        keys = string_column("key", batch.keys, batch.key_at, batch.key_len)
+        values = [batch.value(row) for row in keys.is_in([key]).arg_true()]
+        return [codec(DEFAULT_CODEC).decompress(value, self._most) for value in values] if self._stored else values
+
     def batches(self, span: Span) -> Iterator[Batch]:
         """The records of a span, in one batch unless they unpack to more than MOST_AT_A_TIME. Raises FormatError."""
         try:
