@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import polars as pl
 
 from minutch.linkdb.store import LinkDb
 from minutch.query.columns import urls_of
-from minutch.query.table import Column, Table
+from minutch.query.skipping import piecewise
+from minutch.query.table import Column, Request, Table
 from minutch.records.batch import Batch
 from minutch.records.links import Inlinks
 from minutch.records.links_columns import decode_inlinks
-from minutch.tables.links import LINKS_SPAN
-from minutch.tables.spans import scan_all
 
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 
@@ -23,11 +22,13 @@ class _LinkTable(Table):
     def __init__(self, db: LinkDb) -> None:
         self._db = db
 
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
-        def decode(batch: Batch) -> pl.DataFrame:
-            return self.make(self._rows(decode_inlinks(batch, self._db.layout)), columns)
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        parts, layout = self._db.require_parts(), self._db.layout
 
-        return scan_all(self._db.require_parts(), Inlinks.class_name, decode, span_size=LINKS_SPAN)
+        def decode(batch: Batch) -> pl.DataFrame:
+            return self.make(self._rows(decode_inlinks(batch, layout)), request)
+
+        return piecewise(parts, Inlinks.class_name, decode, request)
 
     @staticmethod
     def _rows(links: pl.DataFrame) -> pl.DataFrame:
@@ -54,6 +55,7 @@ class LinkDbTable(_LinkTable):
     """One row per URL of the LinkDb, with the list of links to it."""
 
     name = "linkdb"
+    key = "url"
     columns: ClassVar = {
         "url": Column(pl.String(), lambda rows: urls_of(rows["key"])),
         "inlinks": Column(pl.List(LINK), lambda rows: rows["inlinks"]),
