@@ -194,6 +194,12 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         Command("warc", "minutch.archive.warc", "org.apache.nutch.tools.warc.WARCExporter",
                 "segments: content, crawl_fetch", "WARC files", "the pages of segments as a web archive",
                 "minutch warc archive/ -dir crawl/segments -includeParseText"),
+        Command("export", "minutch.archive.export", "",
+                "segments", "files of another format", "segments as an archive, or in another format",
+                "minutch export warc crawl/segments/* archive/"),
+        Command("import", "minutch.archive.import_", "",
+                "files of another format", "segments", "an archive as segments, as if its pages had been fetched",
+                "minutch import warc archive/*.warc.gz crawl/segments"),
     ),
     CHECKS: (
         Command("parsechecker", "minutch.parse.parsechecker", "org.apache.nutch.parse.ParserChecker",
