@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,7 @@ from minutch.query.columns import (
     urls_of,
 )
 from minutch.query.skipping import piecewise
-from minutch.query.table import Column, Request, Table, once
+from minutch.query.table import Column, Request, Table, once, part_file
 from minutch.records import crawldatum_columns
 from minutch.records.batch import Batch, keys_of
 from minutch.tables.crawldata import CRAWL_DATUM
@@ -91,6 +91,10 @@ class EntriesTable(Table):
     def __init__(self, name: str, paths: Callable[[], list[Path]]) -> None:
         self.name = name
         self._paths = paths
+
+    def partitions(self) -> Mapping[str, Table]:
+        parts = self._paths()
+        return {part_file(number): EntriesTable(self.name, [path].copy) for number, path in enumerate(parts)}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         def decode(batch: Batch) -> pl.DataFrame:

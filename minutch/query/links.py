@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import ClassVar, Final
 
 import polars as pl
@@ -10,7 +11,7 @@ import polars as pl
 from minutch.linkdb.store import LinkDb
 from minutch.query.columns import urls_of
 from minutch.query.skipping import piecewise
-from minutch.query.table import Column, Request, Table
+from minutch.query.table import Column, Request, Table, part_file
 from minutch.records.batch import Batch
 from minutch.records.links import Inlinks
 from minutch.records.links_columns import decode_inlinks
@@ -19,11 +20,16 @@ LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 
 
 class _LinkTable(Table):
-    def __init__(self, db: LinkDb) -> None:
-        self._db = db
+    def __init__(self, db: LinkDb, part: Path | None = None) -> None:
+        self._db, self._part = db, part
+
+    def partitions(self) -> Mapping[str, Table]:
+        parts = self._db.require_parts()
+        return {part_file(number): type(self)(self._db, part) for number, part in enumerate(parts)}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        parts, layout = self._db.require_parts(), self._db.layout
+        parts = self._db.require_parts() if self._part is None else [self._part]
+        layout = self._db.layout
 
         def decode(batch: Batch) -> pl.DataFrame:
             return self.make(self._rows(decode_inlinks(batch, layout)), request)

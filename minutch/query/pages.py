@@ -11,7 +11,7 @@ Source: org.apache.nutch.fetcher.FetcherThread.output, org.apache.nutch.protocol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 import polars as pl
@@ -186,6 +186,9 @@ class PagesTable(Table):
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = [segment for segment in segments if segment.has(CRAWL_FETCH)]
+
+    def partitions(self) -> Mapping[str, Table]:
+        return {segment.name: PagesTable([segment]) for segment in self._segments}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         folders = [CRAWL_FETCH, *(folder for name, folder in self.folders.items() if name in request.needed)]

@@ -10,7 +10,7 @@ parse-html and language-identifier leave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
@@ -166,6 +166,9 @@ class ParsesTable(Table):
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = [segment for segment in segments if segment.has(PARSE_DATA)]
+
+    def partitions(self) -> Mapping[str, Table]:
+        return {segment.name: ParsesTable([segment]) for segment in self._segments}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         folders = [PARSE_DATA, *([PARSE_TEXT] if "text_length" in request.needed else [])]

@@ -54,6 +54,11 @@ class once(Generic[T]):
         return value
 
 
+def part_file(number: int) -> str:
+    """The name of a partition that has no other."""
+    return f"part-{number:05d}"
+
+
 class Request(NamedTuple):
     """What is wanted of a table: columns of the rows that a condition holds for."""
 
@@ -95,6 +100,10 @@ class Table(ABC):
     @abstractmethod
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         """What is asked for, some rows at a time (see `make`). Raises StoreError, FormatError."""
+
+    def partitions(self) -> Mapping[str, Table]:
+        """The tables that this one consists of, by names for files; itself, where it is made as a whole."""
+        return {part_file(0): self}
 
     def make(self, rows: Any, request: Request) -> pl.DataFrame:
         """What is asked for, of the rows of a piece: first the columns of the condition, others where it holds.
