@@ -58,7 +58,7 @@ def _why(datum: CrawlDatum, max_retries: int, proxy: str) -> str:
         return f"{datum.retries} failures in a row (db.fetch.retry.max={max_retries}), the last: {failure or 'unknown'}"
     if datum.status == status.STATUS_DB_UNFETCHED:
         return _unfetched(datum, ended, failure)
-    return failure
+    return f"refused by {failure}" if ended is not None and ended.code == protocolstatus.ROBOTS_DENIED else failure
 
 
 def _unfetched(datum: CrawlDatum, ended: protocolstatus.ProtocolStatus | None, failure: str) -> str:

@@ -68,6 +68,8 @@ def answer(found: Explanation) -> Lines:
     else:
         yield f"Would not be fetched next: {generate.text}"
         yield f"To change that: {generate.remedy}"
+        if not found.fetch.asks:
+            yield f"And then it would not be asked for: {found.fetch.text}"
 
 
 def _say(label: str, text: object) -> str:

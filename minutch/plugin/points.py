@@ -15,15 +15,15 @@
     org.apache.nutch.publisher.NutchPublisher    NutchPublisher      fetch
 
 An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of `<implementation>` in
-plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A plugin may implement
-either: a class that has only the row method still works there (the base class loops); one that has both is fast in both
-(see `minutch.plugin.columns`).
+plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A class that has only the
+row method works there, too (the base class loops); one that has both is fast in both (see `minutch.plugin.columns`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minutch.clock import Clock
@@ -32,8 +32,6 @@ from minutch.plugin.columns import map_records, map_strings, map_updates, record
 from minutch.plugin.results import Action, HTMLMetaTags, Parse, ParseResult, ProtocolOutput, Refused
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import polars as pl
     from selectolax.lexbor import LexborHTMLParser
 

@@ -123,7 +123,7 @@ CASES = [
     Case("address guard", f"{A}/own", "private address not allowed (http.filter.ipaddress.include)"),
     Case("certificate", f"{A}/certificate", "certificate: expired"),
     Case("no plugin", f"{A}/scheme", "no protocol plugin for its scheme (plugin.includes)"),
-    Case("denied by robots.txt", f"{A}/denied", "why            robots.txt", {"entry.status": "db_gone"}),
+    Case("denied by robots.txt", f"{A}/denied", "why            refused by robots.txt", {"entry.status": "db_gone"}),
     Case("time limit", f"{A}/time", "not asked for: the time limit was reached", {"visits.0.state": "skipped"}),
     Case("too many failures of the host", f"{A}/queue", "not asked for: too many exceptions in the queue"),
     Case("host asked for rest", f"{A}/busy", "not asked for: the host asked to come back later"),
