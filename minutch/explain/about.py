@@ -27,7 +27,8 @@ from minutch.formats.javaio import encode_text
 from minutch.hostdb.store import HostDb
 from minutch.linkdb.store import LinkDb
 from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
-from minutch.query.crawl import CRAWLDB, HOSTDB, LINKDB, SEGMENTS, open_crawl
+from minutch.query.crawl import CRAWLDB, HOSTDB, LINKDB, open_crawl
+from minutch.query.segments import SEGMENTS
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
 from minutch.segment.store import Segment
 from minutch.tables.crawldata import scan_having
@@ -43,7 +44,7 @@ class Crawl:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.segments: list[Segment] = open_crawl(folder).segments
+        self.segments: list[Segment] = [*open_crawl(folder).segments]
         self.crawldb, self.linkdb = CrawlDb(folder / CRAWLDB), LinkDb(folder / LINKDB)
         self.hostdb = HostDb(folder / HOSTDB)
         self.crawldb.require_parts()

@@ -17,12 +17,12 @@ from minutch.records.protocolstatus import ProtocolStatus
 
 _CODE: Final = Text(RESPONSE_CODE_KEY)
 _PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
-_ANSWERED: Final = (
-    *(codes.SUCCESS, codes.NOTMODIFIED, codes.MOVED, codes.TEMP_MOVED, codes.REDIR_EXCEEDED),
-    *(codes.GONE, codes.NOTFOUND, codes.ACCESS_DENIED, codes.RETRY),
+ANSWERED: Final = (
+    *(codes.SUCCESS, codes.NOTMODIFIED, codes.MOVED, codes.TEMP_MOVED),
+    *(codes.GONE, codes.NOTFOUND, codes.ACCESS_DENIED),
 )
-"""Protocol statuses that only an answer leads to."""
-_ANSWER: Final = "Http code="
+"""Protocol statuses that only a server's answer leads to."""
+ANSWER: Final = "Http code="
 """How the message of an `exception` begins that is an answer with another code."""
 
 _CHECK: Final = "(http.tls.certificates.check)"
@@ -62,7 +62,7 @@ def answered(ended: object) -> bool:
     """Whether a server's answer led to this protocol status."""
     if not isinstance(ended, ProtocolStatus):
         return False
-    return ended.code in _ANSWERED or (ended.code == codes.EXCEPTION and (ended.message or "").startswith(_ANSWER))
+    return ended.code in ANSWERED or (ended.code == codes.EXCEPTION and (ended.message or "").startswith(ANSWER))
 
 
 def fate(fetch_status: int, protocol: ProtocolStatus) -> str:

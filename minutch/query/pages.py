@@ -17,6 +17,7 @@ from typing import ClassVar, Final
 import polars as pl
 
 from minutch.errors import FormatError
+from minutch.fetch.reasons import ANSWER, ANSWERED
 from minutch.formats.javaio import DataInput
 from minutch.query.columns import STATUS, TIME, enum_of, hosts, in_rows, statuses, times, urls_of
 from minutch.query.ranges import Stretch, each, stretches
@@ -41,13 +42,6 @@ from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 UNKNOWN: Final = "unknown"
 PROTOCOL_STATUS: Final = pl.Enum([*CODE_NAMES.values(), UNKNOWN])
 
-ANSWERED: Final = (
-    *(codes.SUCCESS, codes.NOTMODIFIED, codes.MOVED, codes.TEMP_MOVED),
-    *(codes.GONE, codes.NOTFOUND, codes.ACCESS_DENIED),
-)
-"""Protocol statuses that only a server's answer leads to."""
-_ANSWER: Final = "Http code="
-"""How the message of an `exception` begins that is an answer with another code."""
 _REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
 
 
@@ -98,7 +92,7 @@ class Fetches:
     def answered(self) -> pl.Series:
         """Whether the server has answered."""
         by_code = pl.col("code").is_in(ANSWERED)
-        by_message = (pl.col("code") == codes.EXCEPTION) & pl.col("message").str.starts_with(_ANSWER)
+        by_message = (pl.col("code") == codes.EXCEPTION) & pl.col("message").str.starts_with(ANSWER)
         return self.protocol.select((by_code | by_message).fill_null(False)).to_series()
 
     def of_answer(self, name: str) -> pl.Series:
