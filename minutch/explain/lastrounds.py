@@ -63,7 +63,7 @@ def last_round(fetched: Sequence[Segment], conf: Configuration, commands: Comman
     if last.has(CRAWL_GENERATE):
         yield Line(_entries(last, CRAWL_GENERATE), "listed", f"pages were in the list of segment {last.name}", more)
     outcomes = outcomes_of(last.path, conf.get_trimmed("http.proxy.host") or "")
-    yield Line(outcomes.fetched, "fetched", f"pages came, {outcomes.unchanged:,} of them the same as before", more)
+    yield Line(outcomes.fetched, "fetched", f"pages came; the same as before: {outcomes.unchanged:,}", more)
     if outcomes.redirected:
         query = "select url, redirect_to from pages where redirect_to is not null and segment = {segment}"
         more = commands.sql(query, segment=last.name)
@@ -85,7 +85,7 @@ def slow_hosts(fetched: Sequence[Segment], commands: Commands) -> Iterator[Line]
     failed = pages.filter(pl.col("protocol_status") == "exception").select("host").group_by("host").len()
     query = "select url, reason from pages where host = {host} and protocol_status = 'exception'"
     for host, count in _most(failed, "len"):
-        yield Line(count, host, f"fetches of {host} failed and are tried again", commands.sql(query, host=host))
+        yield Line(count, host, f"fetches of {host} failed, to be tried again", commands.sql(query, host=host))
 
 
 def _most(hosts: pl.LazyFrame, by: str) -> Iterator[tuple[Any, ...]]:

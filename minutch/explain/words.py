@@ -238,9 +238,27 @@ def crawl_page(found: Overview) -> Lines:
             yield from _counted(lines)
 
 
+_ONE: Final = {
+    "pages ": "page ",
+    "fetched pages ": "fetched page ",
+    "URLs are ": "URL is ",
+    "of them are ": "of them is ",
+    "answers ": "answer ",
+    "fetches ": "fetch ",
+    "redirect ": "redirects ",
+}
+"""How the text of a line begins, and how it does where there is one."""
+
+
+def _in_number(line: Line) -> str:
+    """The text as it follows the count."""
+    plural = next((words for words in _ONE if line.text.startswith(words)), "") if line.count == 1 else ""
+    return _ONE[plural] + line.text.removeprefix(plural) if plural else line.text
+
+
 def _counted(lines: Iterable[Line]) -> Lines:
     lines = tuple(lines)
     width = max(len(f"{line.count:,}") for line in lines)
     for line in lines:
-        yield visible_line(f"  {line.count:>{width},}  {line.text}")
+        yield visible_line(f"  {line.count:>{width},}  {_in_number(line)}")
         yield visible_line(f"  {'':{width}}    {line.more}")
