@@ -73,11 +73,14 @@ class Access:
         except UrlError:
             return None
 
-    def _protocol(self, url: str) -> tuple[Protocol | None, str]:
+    def _protocol(self, url: str) -> tuple[Protocol | None, FetchVerdict | None]:
         try:
-            return self._factory.get_protocol(url), ""
-        except (ProtocolError, ConfigError) as exc:
-            return None, str(exc)
+            return self._factory.get_protocol(url), None
+        except ProtocolError as exc:
+            remedy = "activate a protocol plugin for it (plugin.includes)"
+            return None, FetchVerdict(False, "no_protocol", str(exc), remedy)
+        except ConfigError as exc:
+            return None, FetchVerdict(False, "no_protocol", str(exc), "mend the configuration")
 
     # -- robots.txt --------------------------------------------------------------------------------------------
 
@@ -173,12 +176,12 @@ class Access:
 
     # -- the verdict -------------------------------------------------------------------------------------------
 
-    def _verdict(self, robots: Robots, host: Host, missing: str) -> FetchVerdict:
+    def _verdict(self, robots: Robots, host: Host, missing: FetchVerdict | None) -> FetchVerdict:
         if host.queue is None and not (host.queue_mode == "byIP" and self._resolve is None):
             text = f"it has no queue ({host.queue_mode}): not a URL, or a host without an address"
             return FetchVerdict(False, "no_queue", text)
-        if missing:
-            return FetchVerdict(False, "no_protocol", missing, "activate a protocol plugin for it (plugin.includes)")
+        if missing is not None:
+            return missing
         if host.busy_until is not None and host.busy_until - self._now > self._settings.hung_after:
             text = "the host asked (Retry-After) not to be called before"
             return FetchVerdict(False, "host_busy", text, "wait, or set http.retry.after.max.seconds")

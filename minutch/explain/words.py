@@ -133,7 +133,7 @@ def _fetch(found: Explanation) -> Lines:
         most = f"given up after {host.max_exceptions} failures" if host.max_exceptions >= 0 else "never given up"
         yield _say("back-off", f"{host.back_off / 1000:g} s more after a failure, doubled each time; {most}")
     if host.addresses:
-        guard = host.refused_address or "the address guard lets it pass"
+        guard = host.refused_address or ("the address guard lets it pass" if host.protocol else "nobody asks for it")
         yield _say("address", f"{', '.join(host.addresses)}: {guard}")
     if host.max_count > 0:
         yield _say("limit", f"{host.max_count} pages of a host in a fetch list (generate.max.count)")
