@@ -27,16 +27,22 @@ T = TypeVar("T")
 
 
 class StateFile:
-    """One file, open. `schema` is the SQL that makes its tables; a file with any other is emptied."""
+    """One file, open. `schema` is the SQL that makes its tables; a file with any other is emptied.
 
-    def __init__(self, path: Path, schema: str) -> None:
+    With `read_only` a file is left as it is, and one that can't be read, or has another schema, is empty.
+    """
+
+    def __init__(self, path: Path, schema: str, *, read_only: bool = False) -> None:
         self.path = path
+        self._read_only = read_only
         self._schema = schema
         self._version = zlib.crc32(schema.encode()) & 0x7FFF_FFFF
         self._complained = False
         self._db: sqlite3.Connection | None = self._open()
 
     def _open(self) -> sqlite3.Connection:
+        if self._read_only:
+            return self._look() or self._connect(_IN_MEMORY)
         for _ in range(2):
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,6 +53,21 @@ class StateFile:
                     break
                 self._put_aside(error)
         return self._connect(_IN_MEMORY)
+
+    def _look(self) -> sqlite3.Connection | None:
+        """The file, to be read; None if it can't be."""
+        if not self.path.is_file():
+            return None
+        db = None
+        try:
+            db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", timeout=WAIT, uri=True)
+            if self._version_of(db) == self._version:
+                return db
+        except sqlite3.Error as error:
+            log.warning("%s: can't be read: %s", self.path, error)
+        if db is not None:
+            db.close()
+        return None
 
     def _connect(self, path: str) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=WAIT)
@@ -116,6 +137,10 @@ class StateFile:
                     log.debug("%s: %s", self.path, error)
                     return None
                 self._db.close()
+                if self._read_only:
+                    log.warning("%s: can't be read: %s", self.path, error)
+                    self._db = None
+                    return None
                 self._put_aside(error)
                 self._db = self._open()
         return None

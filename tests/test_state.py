@@ -96,3 +96,39 @@ def test_a_closed_file_knows_nothing(tmp_path: Path) -> None:
     state.close()
     state.write(PUT, [("x", 1)])
     assert state.read("SELECT * FROM t") == []
+
+
+def test_a_file_that_is_only_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    filled(path, 3).close()
+    before = path.read_bytes()
+    with StateFile(path, SCHEMA, read_only=True) as state:
+        assert state.read("SELECT count(*) FROM t") == [(3,)]
+        state.write(PUT, [("new", 1)])
+        assert state.read("SELECT count(*) FROM t") == [(3,)]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"no database" * 1000, b""])
+def test_a_file_that_can_not_be_read_stays_where_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "s.sqlite"
+    path.write_bytes(content)
+    with StateFile(path, SCHEMA, read_only=True) as state:
+        assert state.read("SELECT k FROM t") == []
+    assert path.read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == ["s.sqlite"]
+
+
+def test_a_file_of_another_schema_is_not_emptied_by_who_only_reads(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    filled(path, 3).close()
+    with StateFile(path, "CREATE TABLE other (k TEXT)", read_only=True) as state:
+        assert state.read("SELECT k FROM t") == []
+    with StateFile(path, SCHEMA) as state:
+        assert state.read("SELECT count(*) FROM t") == [(3,)]
+
+
+def test_reading_makes_no_file(tmp_path: Path) -> None:
+    with StateFile(tmp_path / "deep" / "s.sqlite", SCHEMA, read_only=True) as state:
+        assert state.read("SELECT k FROM t") == []
+    assert list(tmp_path.iterdir()) == []

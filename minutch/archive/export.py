@@ -1,4 +1,4 @@
-"""export: segments written as files of another format, for other programs."""
+"""export: segments, or the tables of a crawl, written as files of another format, for other programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from minutch.archive.formats import EXPORTS, hand_over, usage
 from minutch.job import JobContext
 
-USAGE: Final = usage("export", "<segment>... <out>", EXPORTS)
+USAGE: Final = usage("export", "<crawl or segments>... <out>", EXPORTS)
 
 
 def run(args: list[str], context: JobContext) -> int:

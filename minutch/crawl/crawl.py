@@ -20,13 +20,13 @@ from minutch import flow, log
 from minutch.crawl import options as crawloptions
 from minutch.crawl import preflight, rounds
 from minutch.crawl.options import CrawlOptions, parse_options
-from minutch.crawl.outcomes import Outcomes, outcomes_of
 from minutch.crawl.rounds import Round
 from minutch.crawl.screen import Screen, Totals
 from minutch.crawldb.applied import is_applied
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import MinutchError
+from minutch.fetch.outcomes import Outcomes, outcomes_of
 from minutch.index.writers import keep_documents
 from minutch.job import Counters, JobContext
 from minutch.segment.store import Segment
@@ -222,6 +222,7 @@ class Crawl:
             context = replace(self.context, conf=conf, reports={}, label=label)
             code = int(importlib.import_module(command.module).run(arguments, context))
         self.screen.row(name, self.context.clock.monotonic() - started, context.reports)
+        self._keep(context.reports)
         if any(counters.get(INTERRUPTED) for counters in context.reports.values()):
             raise KeyboardInterrupt  # a signal came when all was fetched; the next run goes on from there
         if code != 0 and code not in allowed:
@@ -231,6 +232,13 @@ class Crawl:
         elif name == "updatedb":
             self.totals.statuses = _statuses(context.reports)
         return code
+
+    def _keep(self, reports: Mapping[str, Counters]) -> None:
+        """Add a step's counters to those of the crawl; of the CrawlDb's statuses the last ones stay."""
+        for title, counters in reports.items():
+            mine = self.context.reports.setdefault(title, Counters())
+            for name, count in counters.items():
+                mine[name] = count if name.startswith("db_") else mine.get(name, 0) + count
 
     def _check_seeds(self, reports: Mapping[str, Counters]) -> None:
         """A crawl without seeds is none."""

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from minutch.crawl.outcomes import Outcomes
 from minutch.crawl.words import counters_of, number, result_of, size
+from minutch.fetch.outcomes import Outcomes
 from minutch.job import Counters, JobContext, live_line, time_text
 from minutch.terminal import BOLD, YELLOW
 

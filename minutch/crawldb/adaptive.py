@@ -22,7 +22,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.adaptiverules import MIME_FILE, Bounds, read_host_bounds, read_mime_rates
-from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule, round_int
+from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule, Plan, Step, round_int
 from minutch.errors import UrlError
 from minutch.formats.javahash import float32
 from minutch.formats.javaio import decode_text
@@ -72,29 +72,46 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         state: int,
     ) -> None:
         super().set_fetch_schedule(url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
-        start = fetch_time
+        plan = AdaptiveFetchSchedule.plan(self, url, datum, fetch_time, modified_time, state)
+        datum.fetch_interval, datum.fetch_time, datum.modified_time = plan.interval, plan.fetch_time, plan.modified_time
+
+    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
         fixed = datum.metadata.get(Text(FIXED_INTERVAL_KEY))
         if isinstance(fixed, FloatWritable):
-            interval = fixed.value
+            return _plan(fixed.value, fetch_time, modified_time, [Step(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)])
+        if modified_time <= 0 or state == STATUS_MODIFIED:
+            modified_time = fetch_time
+        interval, steps = self._adapted(datum, state)
+        shortest, longest = self.bounds(url)
+        start = fetch_time
+        if self.sync_delta:
+            delta = fetch_time - modified_time
+            if float32(delta) > float32(interval * 1000):
+                interval = float32(_divide(delta, 1000))
+                steps.append(Step("sync_delta: as long as the page has been the same", interval))
+            offset = self._offset(delta, int(longest) * 1000)
+            start -= offset
+            if offset:
+                steps.append(Step("sync_delta: earlier, towards the time of the last change, by", offset / 1000))
+        if interval < shortest or interval > longest:
+            interval = shortest if interval < shortest else longest
+            steps.append(Step(f"not outside of {shortest:g} to {longest:g} s", interval))
+        return _plan(interval, start, modified_time, steps)
+
+    def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[Step]]:
+        """The interval after a change or none, and how it came about."""
+        interval = float32(datum.fetch_interval or self.default_interval)
+        steps = [Step("the interval before", interval)]
+        inc_rate, dec_rate = self.rates(datum)
+        if state == STATUS_MODIFIED:
+            interval = float32(interval * float32(1 - dec_rate))
+            steps.append(Step(f"the page had changed: × (1 - {dec_rate:g})", interval))
+        elif state == STATUS_NOTMODIFIED:
+            interval = float32(interval * float32(1 + inc_rate))
+            steps.append(Step(f"the page was the same: × (1 + {inc_rate:g})", interval))
         else:
-            interval = float32(datum.fetch_interval or self.default_interval)
-            inc_rate, dec_rate = self.rates(datum)
-            if modified_time <= 0 or state == STATUS_MODIFIED:
-                modified_time = fetch_time
-            if state == STATUS_MODIFIED:
-                interval = float32(interval * float32(1 - dec_rate))
-            elif state == STATUS_NOTMODIFIED:
-                interval = float32(interval * float32(1 + inc_rate))
-            shortest, longest = self.bounds(url)
-            if self.sync_delta:
-                delta = fetch_time - modified_time
-                if float32(delta) > float32(interval * 1000):
-                    interval = float32(_divide(delta, 1000))
-                start -= self._offset(delta, int(longest) * 1000)
-            interval = shortest if interval < shortest else min(interval, longest)
-        datum.fetch_interval = java_round(interval)
-        datum.fetch_time = start + _round(interval * 1000.0)
-        datum.modified_time = modified_time
+            steps.append(Step("not known whether the page had changed: the interval stays"))
+        return interval, steps
 
     def _offset(self, delta: int, longest: int) -> int:
         """By how many ms the next fetch moves forward, `delta` ms after the last change."""
@@ -175,6 +192,10 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
         for i, content_type in rawmap.values_of(frame["metadata"], _TYPE_KEY).items():
             inc_rate[i], dec_rate[i] = self._rates_of(content_type)
         return inc_rate, dec_rate
+
+
+def _plan(interval: float, start: int, modified_time: int, steps: list[Step]) -> Plan:
+    return Plan(java_round(interval), start + _round(interval * 1000.0), modified_time, tuple(steps))
 
 
 def clean_mime_type(content_type: str) -> str:

@@ -16,6 +16,7 @@ Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule, DefaultFetc
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +43,24 @@ _BUILT_IN: Final = {
 _GONE_FACTOR: Final = 1.5  # how much later a page that is gone is tried again
 _MAX_FACTOR: Final = float32(0.9)  # of db.fetch.interval.max, for intervals that would exceed it
 _INT_MIN, _INT_MAX = -0x8000_0000, 0x7FFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step to a date: what was done, and the interval (s) then, if it is one about that."""
+
+    text: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """When a page is fetched again, at intervals of how many seconds; `steps` say how that came about."""
+
+    interval: int
+    fetch_time: int
+    modified_time: int
+    steps: tuple[Step, ...] = ()
 
 
 def _mask_loop(schedule: AbstractFetchSchedule, frame: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.Series]:
@@ -111,6 +130,12 @@ class AbstractFetchSchedule:
     ) -> None:
         """A page was fetched at `fetch_time`; `state` is one of STATUS_UNKNOWN, _MODIFIED, _NOTMODIFIED."""
         datum.retries = 0
+
+    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
+        """What `set_fetch_schedule` would make of a page that was fetched; `datum` stays as it is."""
+        after = datum.copy()
+        self.set_fetch_schedule(url, after, 0, datum.modified_time, fetch_time, modified_time, state)
+        return Plan(after.fetch_interval, after.fetch_time, after.modified_time)
 
     def set_page_gone_schedule(
         self, url: str, datum: CrawlDatum, prev_fetch_time: int, prev_modified_time: int, fetch_time: int
@@ -232,9 +257,14 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
         state: int,
     ) -> None:
         super().set_fetch_schedule(url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
-        datum.fetch_interval = datum.fetch_interval or self.default_interval
-        datum.fetch_time = fetch_time + datum.fetch_interval * 1000
-        datum.modified_time = fetch_time if modified_time <= 0 or state == STATUS_MODIFIED else modified_time
+        plan = DefaultFetchSchedule.plan(self, url, datum, fetch_time, modified_time, state)
+        datum.fetch_interval, datum.fetch_time, datum.modified_time = plan.interval, plan.fetch_time, plan.modified_time
+
+    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
+        interval = datum.fetch_interval or self.default_interval
+        modified = fetch_time if modified_time <= 0 or state == STATUS_MODIFIED else modified_time
+        text = "the page's own interval" if datum.fetch_interval else "the page has none: db.fetch.interval.default"
+        return Plan(interval, fetch_time + interval * 1000, modified, (Step(text, interval),))
 
     def set_fetch_schedule_columns(
         self,

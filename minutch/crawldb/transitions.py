@@ -181,8 +181,8 @@ def _added(frame: pl.DataFrame, settings: UpdateSettings, now: int, counters: Co
 def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
     """A page was fetched, redirects, or is unchanged."""
     fetched = pages.new["status"]
-    state = _modification(pages, settings.needs_parse)
-    frame = _with_old_metadata(pages, pages.parsed)
+    state = modification(pages, settings.needs_parse)
+    frame = with_old_metadata(pages, pages.parsed)
     frame = settings.schedule.set_fetch_schedule_columns(frame, *pages.previous, pages.new["modified_time"], state)
     same = state == schedule.STATUS_NOTMODIFIED
     own_signature = pages.old["signature"].zip_with(pages.has_old, frame["signature"])
@@ -198,7 +198,7 @@ def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame
     return merge_sorted(frame.filter(~too_long), forced.select(frame.columns))
 
 
-def _modification(pages: Fetched, needs_parse: bool) -> pl.Series:
+def modification(pages: Fetched, needs_parse: bool) -> pl.Series:
     """Whether the page changed, as the fetcher or the signature says: STATUS_UNKNOWN, _MODIFIED or _NOTMODIFIED.
 
     A redirect has no content to compare, and where `needs_parse` a page that was not parsed has no signature.
@@ -257,11 +257,11 @@ def _check_statuses(new: pl.DataFrame) -> None:
 
 
 def _with_old_signature(pages: Fetched) -> pl.DataFrame:
-    frame = _with_old_metadata(pages)
+    frame = with_old_metadata(pages)
     return frame.with_columns(signature=pages.old["signature"].zip_with(pages.has_old, frame["signature"]))
 
 
-def _with_old_metadata(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
+def with_old_metadata(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
     """The fetch, with the old entry's metadata, and its modified time if the fetch has none."""
     new, old = pages.new, pages.old
     keep = ((old["modified_time"] > 0) & (new["modified_time"] == 0)).fill_null(False)

@@ -28,8 +28,8 @@ def state_folder(segment: Path) -> Path:
 class FetchState(StateFile):
     """The file, open."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / FILE_NAME, _SCHEMA)
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        super().__init__(folder / FILE_NAME, _SCHEMA, read_only=read_only)
 
     def forget_old(self, now: int) -> None:
         """Remove what is of no use at `now` (ms) any more."""

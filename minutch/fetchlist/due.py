@@ -92,6 +92,7 @@ class Due:
     entries: pl.DataFrame
     counters: Counters
     next_due: int | None  # ms: when the first of the others will be due
+    left_out: dict[str, pl.DataFrame]  # the others by the reason (REASONS), if they are wanted
 
 
 def due(
@@ -100,12 +101,17 @@ def due(
     schedule: AbstractFetchSchedule,
     scoring: ScoringFilters,
     filters: URLFilters | None,
+    *,
+    with_others: bool = False,
 ) -> Due:
     """The entries of `frame` that may be fetched. Those that the schedule brings forward come out changed."""
     counters = Counters()
+    left_out: dict[str, pl.DataFrame] = {}
 
     def keep(table: pl.DataFrame, mask: pl.Series, reason: str) -> pl.DataFrame:
         kept = table if mask.all() else table.filter(mask)
+        if with_others and len(kept) < len(table):
+            left_out[reason] = table.filter(~mask)
         counters.add(reason, len(table) - len(kept))
         return kept
 
@@ -126,7 +132,7 @@ def due(
         frame = keep(frame, ~(frame["sort"] < conditions.min_score).fill_null(False), LOW_SCORE)
     if conditions.min_interval != -1:
         frame = keep(frame, frame["fetch_interval"] <= conditions.min_interval, INTERVAL)
-    return Due(frame, counters, int(later.min()) if len(later) else None)  # type: ignore[arg-type]
+    return Due(frame, counters, int(later.min()) if len(later) else None, left_out)  # type: ignore[arg-type]
 
 
 def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:
@@ -138,8 +144,13 @@ def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
     waiting = np.zeros(len(frame), dtype=bool)
     for row, value in values_of(frame["metadata"], GENERATE_TIME).items():
         if isinstance(value, LongWritable):
-            waiting[row] = value.value + conditions.generate_delay > conditions.now
+            waiting[row] = awaited_until(value.value, conditions) > conditions.now
     return pl.Series(waiting)
+
+
+def awaited_until(generated: int, conditions: Conditions) -> int:
+    """How long (ms) the result of an entry that was put into a fetch list at `generated` may still come."""
+    return generated + conditions.generate_delay
 
 
 def _sort_values(frame: pl.DataFrame, scoring: ScoringFilters) -> pl.Series:

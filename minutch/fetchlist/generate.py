@@ -13,31 +13,20 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from minutch.arguments import Flag, parse
-from minutch.conf import Configuration
-from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.fetchlist import due, marks, select
-from minutch.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
+from minutch.fetchlist.choice import HOSTDB_PROPERTY, Choice, Options
 from minutch.fetchlist.lists import FetchListWriter, address_of, number_of_lists, stamp
 from minutch.formats.javahash import date_to_string
-from minutch.hostdb.store import HostDb
 from minutch.job import Counters, JobContext
-from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.tables.crawldata import scan
-from minutch.tables.frame import CRAWLDB_SCHEMA, decode_keys, empty
-from minutch.tables.parallel import for_each, number_of_parts
-
-if TYPE_CHECKING:
-    from minutch.expressions import Expression
+from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 
 log = logging.getLogger(__name__)
 
@@ -65,10 +54,7 @@ FLAGS: Final = (
     Flag("-maxNumSegments", value="num", convert=int),
 )
 
-CURRENT_TIME_PROPERTY: Final = "generate.curTime"
-HOSTDB_PROPERTY: Final = "generate.hostdb"
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
-_MS_PER_DAY: Final = 86_400_000
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -123,31 +109,19 @@ def generate(
     LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
-    now = conf.get_long(CURRENT_TIME_PROPERTY, context.clock.now())
-    time = conf.get_long(GENERATE_TIME_KEY, now)
-    conditions = due.Conditions.from_conf(conf, now + add_days * _MS_PER_DAY, _compiled(expression))
+    database = None if hostdb is None else Path(hostdb)
+    options = Options(top_n, add_days, filtering, normalize, max_segments, expression, database)
+    choice = Choice(conf, options, context.clock.now())
+    time = conf.get_long(GENERATE_TIME_KEY, choice.now)
     db = CrawlDb(crawldb)
-    known = None if hostdb is None else HostDb(Path(hostdb))
-    if known is not None:
-        known.require_parts()
-    expressions = Expressions() if known is None else Expressions.from_conf(conf)
     _log_start(filtering, normalize, top_n, expression, hostdb)
     result = Generated()
     with db.lock(force):
         marks.make_up(db, conf, context)
-        found = _find_due(db, conf, conditions, context, filtering)
+        found = _find_due(db, choice, context)
         for table in found:
             result.counters.merge(table.counters)
-        hosts = None if known is None else _host_limits(known, expressions, found, conf)
-        selection = select.Selection(
-            conf,
-            top_n=top_n,
-            segments=max_segments,
-            normalize=normalize,
-            reducers=number_of_parts(conf),
-            resolve=address_of,
-            hosts=hosts,
-        )
+        selection, hosts = choice.selection(found), choice.hosts
         nothing = empty(CRAWLDB_SCHEMA).with_columns(sort=pl.lit(None, pl.Float32))
         chosen = selection.choose([table.entries for table in found] or [nothing], result.counters)
         if chosen.is_empty():
@@ -169,14 +143,6 @@ def generate(
     return result
 
 
-def _compiled(expression: str | None) -> Expression | None:
-    if expression is None:
-        return None
-    from minutch.expressions import compile_expression
-
-    return compile_expression(expression)
-
-
 def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | None, hostdb: str | Path | None) -> None:
     log.info("Generator: starting")
     log.info("Generator: selecting the best pages that are due")
@@ -190,31 +156,15 @@ def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | N
         log.info("Generator: hostdb: %s", hostdb)
 
 
-def _find_due(
-    db: CrawlDb, conf: Configuration, conditions: due.Conditions, context: JobContext, filtering: bool
-) -> list[due.Due]:
+def _find_due(db: CrawlDb, choice: Choice, context: JobContext) -> list[due.Due]:
     """What is due in each stretch of the CrawlDb."""
-    schedule, scoring = fetch_schedule(conf), ScoringFilters(conf)
-    filters = URLFilters(conf) if filtering else None
     with context.progress("generate", db.estimate) as progress:
 
         def find(frame: pl.DataFrame) -> due.Due:
             progress.advance(len(frame))
-            return due.due(frame, conditions, schedule, scoring, filters)
+            return choice.due_in(frame)
 
-        def find_in(part: Path) -> list[due.Due]:
-            return [find(frame) for frame in scan(part)]
-
-        return list(chain.from_iterable(for_each(find_in, db.require_parts())))
-
-
-def _host_limits(db: HostDb, expressions: Expressions, found: list[due.Due], conf: Configuration) -> HostLimits:
-    """What the HostDb says of the hosts that have pages due. Raises StoreError if there is no HostDb, FormatError."""
-    parts = range(len(db.require_parts()))
-    names = [due_hosts(decode_keys(table.entries["key"])).drop_nulls().unique() for table in found]
-    wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
-    frames = chain([empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts))
-    return HostLimits.of(frames, expressions, wanted, conf)
+        return choice.find_due(db, find)
 
 
 def _log_why(counters: Counters, found: list[due.Due]) -> None:

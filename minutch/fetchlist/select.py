@@ -49,6 +49,12 @@ REASONS: Final = {
 }
 """What the counters of entries that got no place say."""
 
+NO_PLACE: Final = 0
+IS_MALFORMED: Final = -1
+IS_OVER_LIMIT: Final = -2
+"""In the place of a segment's number (from 1): why an entry has none."""
+WHY: Final = {IS_MALFORMED: MALFORMED, IS_OVER_LIMIT: OVER_LIMIT, NO_PLACE: NOT_IN_TOP}
+
 NO_LIMIT: Final = (1 << 63) - 1
 _BLOCK: Final = 10_000  # entries whose hosts are looked up at a time
 
@@ -102,7 +108,8 @@ def by_rank(rows: Ints, ranks: Ranks, keys: pl.Series) -> Ints:
     return rows
 
 
-def _ranks(table: pl.DataFrame) -> Ranks:
+def ranks_in(table: pl.DataFrame) -> Ranks:
+    """The rank of each entry of a table with `sort`: lower ones come first."""
     return ranks_of(descending(table["sort"]), mixed(url_hashes(table["key"])))
 
 
@@ -138,7 +145,17 @@ class Selection:
 
         `found` has at least one table of what is due, with the column `sort`.
         """
-        ranks = np.concatenate(for_each(_ranks, found))
+        segments = self.segments_of(found, counters)
+        shares = np.split(segments, np.cumsum([len(table) for table in found])[:-1])
+        chosen = [
+            table.with_columns(pl.Series("segment", share)).filter(pl.Series(share > NO_PLACE))
+            for table, share in zip(found, shares, strict=True)
+        ]
+        return pl.concat(chosen)
+
+    def segments_of(self, found: Sequence[pl.DataFrame], counters: Counters) -> Ints:
+        """The segment of each entry of all tables, one after the other; of those without one, WHY not."""
+        ranks = np.concatenate(for_each(ranks_in, found))
         keys = pl.concat([table["key"] for table in found], rechunk=True)
         quotas = [Quota(self._limit, self._segments, self._max_count) for _ in range(self._reducers)]
         segments = np.zeros(len(keys), dtype=np.int64)
@@ -148,15 +165,12 @@ class Selection:
                 break
         for quota in quotas:
             counters.merge(quota.counters)
-        selected = int(np.count_nonzero(segments))
-        counters.add(NOT_IN_TOP, len(keys) - selected - counters.get(MALFORMED, 0) - counters.get(OVER_LIMIT, 0))
-        counters.add(SELECTED, selected)
-        shares = np.split(segments, np.cumsum([len(table) for table in found])[:-1])
-        chosen = [
-            table.with_columns(pl.Series("segment", share)).filter(pl.Series(share > 0))
-            for table, share in zip(found, shares, strict=True)
-        ]
-        return pl.concat(chosen)
+        for code, reason in WHY.items():
+            count = int(np.count_nonzero(segments == code))
+            if count or code == NO_PLACE:
+                counters.add(reason, count)
+        counters.add(SELECTED, int(np.count_nonzero(segments > NO_PLACE)))
+        return segments
 
     def _blocks(self, ranks: Ranks, keys: pl.Series) -> Iterator[Ints]:
         """The numbers of all rows, best first, a few at a time."""
@@ -218,7 +232,7 @@ class Quota:
         return self._count == self._limit and self._segment >= self._segments
 
     def deal(self, owners: pl.Series, limits: Ints | None = None) -> Ints:
-        """The segment (from 1; 0 = none) of each of the next entries, given by host or domain (null: malformed URL).
+        """The segment (from 1; else WHY not) of each of the next entries, given by host or domain (null: no URL).
 
         `limits` has each entry's own `max_count`.
         """
@@ -237,11 +251,10 @@ class Quota:
         start = (self._segment - 1) * limit + self._count
         taken = start + np.cumsum(valid)  # places that are taken after each entry
         examined = int(np.searchsorted(taken, min(limit * self._segments, NO_LIMIT))) + 1
-        segments = np.where(valid, (taken - 1) // limit + 1, 0)
-        segments[examined:] = 0
-        self.counters.add(MALFORMED, int(np.count_nonzero(~valid[:examined])))
-        if segments.any():
-            last = start + int(np.count_nonzero(segments)) - 1
+        segments = np.where(valid, (taken - 1) // limit + 1, IS_MALFORMED)
+        segments[examined:] = NO_PLACE
+        if (segments > NO_PLACE).any():
+            last = start + int(np.count_nonzero(segments > NO_PLACE)) - 1
             self._segment, self._count = last // limit + 1, last % limit + 1
         return segments
 
@@ -254,17 +267,17 @@ class Quota:
                 self._count = 0
                 self._segment += 1
             if owner is None:
-                self.counters.add(MALFORMED)
+                segments[row] = IS_MALFORMED
                 continue
             segment = self._segment if limit <= 0 else self._segment_of(owner, limit)
-            if segment:
+            segments[row] = segment
+            if segment > NO_PLACE:
                 self._filled[segment] += 1
                 self._count += 1
-                segments[row] = segment
         return segments
 
     def _segment_of(self, owner: str, limit: int) -> int:
-        """The segment with a place for another page of `owner`, which may have `limit` in each; 0 if there is none."""
+        """The segment with a place for another page of `owner`, which may have `limit` in each, or IS_OVER_LIMIT."""
         state = self._hosts.setdefault(owner, [1, 0])  # its present segment, its pages there
         state[1] += 1
         while self._filled[state[0]] >= self._limit and state[0] < self._segments:
@@ -274,8 +287,7 @@ class Quota:
             if state[0] >= self._segments:
                 if state[1] == limit + 1:
                     self.counters.add(HOSTS_OVER_LIMIT)
-                self.counters.add(OVER_LIMIT)
-                return 0
+                return IS_OVER_LIMIT
             state[0] += 1
             state[1] = 1
         return state[0]

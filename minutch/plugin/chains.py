@@ -14,7 +14,7 @@ An unexpected exception in a plugin (a bug) becomes a PluginError that names the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minutch.conf import Configuration
@@ -82,11 +82,20 @@ class URLFilters:
 
     def filter(self, url: str | None) -> str | None:
         """The URL that all filters let pass, None otherwise."""
+        passed = url
+        if url is not None:
+            for _, result in self.steps(url):
+                passed = result
+        return passed
+
+    def steps(self, url: str) -> Iterator[tuple[URLFilter, str | None]]:
+        """Each filter that is asked, and what it makes of the URL; the last one may reject it."""
+        passed: str | None = url
         for url_filter in self.filters:
-            if url is None:
-                return None
-            url = _call(url_filter.filter, url)
-        return url
+            if passed is None:
+                return
+            passed = _call(url_filter.filter, passed)
+            yield url_filter, passed
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         """The same for a column of strings, each distinct URL once; null where rejected."""
@@ -105,17 +114,26 @@ class URLNormalizers:
 
     def normalize(self, url: str | None, scope: str | None = None) -> str | None:
         """The normal form, None if a normalizer drops the URL. Raises UrlError if it is malformed."""
+        normal = url
+        if url is not None:
+            for _, result in self.steps(url, scope):
+                normal = result
+        return normal
+
+    def steps(self, url: str, scope: str | None = None) -> Iterator[tuple[URLNormalizer, str | None]]:
+        """Each normalizer that is asked, and what it makes of the URL. Raises UrlError if it is malformed."""
         scope = scope or self.scope
-        before = url
+        normal: str | None = url
+        before = normal
         for _ in range(self.loop_count):
             for normalizer in self.normalizers:
-                if url is None:
-                    return None
-                url = _call(normalizer.normalize, url, scope)
-            if url == before:
+                if normal is None:
+                    return
+                normal = _call(normalizer.normalize, normal, scope)
+                yield normalizer, normal
+            if normal == before:
                 break
-            before = url
-        return url
+            before = normal
 
     def normalize_column(self, urls: pl.Series, scope: str | None = None) -> pl.Series:
         """The same for a column of strings, each distinct URL once; null where dropped or malformed."""

@@ -15,15 +15,15 @@
     org.apache.nutch.publisher.NutchPublisher    NutchPublisher      fetch
 
 An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of `<implementation>` in
-plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A plugin may implement
-either: a class that has only the row method still works there (the base class loops); one that has both is fast in both
-(see `minutch.plugin.columns`).
+plugin.xml. Where a job works on columns, each method for one record has a twin for a column. A class that has only the
+row method works there, too (the base class loops); one that has both is fast in both (see `minutch.plugin.columns`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minutch.clock import Clock
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData
     from minutch.records.parsetext import ParseText
-    from minutch.urls.robots import RobotRules
+    from minutch.urls.robots import KnownRobots, RobotRules
 
 __all__ = [
     "POINTS",
@@ -117,7 +117,7 @@ class URLFilter(ExtensionBase):
         """The URL (as it is, usually), or None to reject it."""
 
     def explain(self, url: str) -> str:
-        """Why `url` is rejected, for messages: file, line and rule; empty where the filter has none."""
+        """What decides about `url`, for messages: file, line and rule; empty where the filter can't say."""
         return ""
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
@@ -165,6 +165,14 @@ class Protocol(ExtensionBase):
     @abstractmethod
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         """The robots.txt rules for a URL; what was fetched for them is appended to `robots_content` if given."""
+
+    def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
+        """What is remembered of the robots.txt for a URL in the state folder of a crawl; no host is asked."""
+        return None
+
+    def address_refusal(self, address: str) -> str:
+        """Why an address (in digits) may not be connected to, by which rule; empty if it may."""
+        return ""
 
     def look_ahead(self, url: str) -> None:
         """Prepare for this URL's host, from which pages will be fetched soon, without waiting. May do nothing."""

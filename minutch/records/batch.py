@@ -38,6 +38,13 @@ class Batch(NamedTuple):
         """How many records there are."""
         return len(self.key_at)
 
+    def filter(self, mask: npt.NDArray[np.bool_]) -> Batch:
+        """The records where `mask` is true."""
+        if mask.all():
+            return self
+        keys = self.key_at[mask], self.key_len[mask]
+        return Batch(self.keys, *keys, self.values, self.value_at[mask], self.value_len[mask])
+
     @classmethod
     def of(cls, keys: Sequence[bytes], values: Sequence[bytes]) -> Batch:
         """A batch of records that come one by one."""
@@ -123,3 +130,8 @@ def string_column(name: str, buffer: Bytes, at: Offsets, length: Lengths, *, lea
     valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
     find.fill_views(buffer, at, length, shortest, base, views, valid)
     return to_series(name, views, [buffer[base:end]], valid if len(valid) else None)
+
+
+def keys_of(batch: Batch) -> pl.Series:
+    """The keys of a batch (Binary), not copied."""
+    return string_column("key", batch.keys, batch.key_at, batch.key_len)

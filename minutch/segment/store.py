@@ -85,6 +85,9 @@ PARSED = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
 COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
 """What SegmentChecker asks of a segment that is to be indexed."""
 
+_STRETCH = 1 << 20
+"""Bytes of a flat file that are read, or not, when one URL is looked for."""
+
 RawRecord = tuple[bytes, bytes]
 """A URL in UTF-8 and a serialized value."""
 
@@ -363,8 +366,22 @@ def _get(part: Path, url: bytes) -> Iterator[Writable]:
             if map_file.key_class == TEXT:
                 yield from _matching(map_file.data, map_file.scan(text_key(url)), url, in_order=True)
                 return
-    with SequenceFileReader(part / DATA if part.is_dir() else part) as reader:
-        yield from _matching(reader, reader, url, in_order=False)
+    path = part / DATA if part.is_dir() else part
+    with SequenceFileReader(path) as reader:
+        if reader.key_class != TEXT:
+            yield from _matching(reader, reader, url, in_order=False)
+        else:
+            yield from _found(path, reader, url)
+
+
+def _found(path: Path, reader: SequenceFileReader, url: bytes) -> Iterator[Writable]:
+    """The values of a URL in a flat file, of which only stretches are looked through that have its bytes."""
+    from minutch.tables.spans import SpannedFile
+
+    file = SpannedFile(path, span_size=_STRETCH, stored=reader.compression == RECORD)
+    for span in file.spans_with(url):
+        for value in file.values_of(url, span):
+            yield decode(reader.value_type, value, path, None, url)
 
 
 def _matching(

@@ -12,19 +12,34 @@ from typing import Any
 
 import polars as pl
 
+from minutch.errors import FormatError
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.tables import spans
 from minutch.tables.frame import concat
-from minutch.tables.spans import SPAN_SIZE
+from minutch.tables.spans import SPAN_SIZE, SpannedFile
 from minutch.tables.writer import TableWriter
 
 CRAWL_DATUM = CrawlDatum.class_name
+_STRETCH = 1 << 20
+"""Bytes that are looked at, or not, when few records are looked for."""
 
 
 def scan(path: Path, *, threads: int = 0, span_size: int = SPAN_SIZE) -> Iterator[pl.DataFrame]:
     """The records of the file or MapFile at `path`, in its order, in tables of CRAWLDB_SCHEMA; see `spans.scan`."""
     return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode, threads=threads, span_size=span_size)
+
+
+def scan_having(path: Path, part: bytes) -> Iterator[pl.DataFrame]:
+    """As `scan`, without stretches of the file whose values don't have these bytes: for a look at few records."""
+    file = SpannedFile(spans.data_file(path), span_size=_STRETCH)
+    file.require(CRAWL_DATUM)
+    for span in file.spans_with(part, of_values=True):
+        for batch in file.batches(span):
+            try:
+                yield crawldatum_columns.decode(batch)
+            except FormatError as exc:
+                raise exc.within(file.path) from exc
 
 
 def read(path: Path, *, threads: int = 0) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import mmap
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -71,21 +71,38 @@ def scan(
     `stored` leaves each value as the zlib stream that it is in the file, or makes one of it.
     Raises FormatError: damage, or other classes than <Text, value_class>.
     """
-    file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
-    file.require(value_class)
+    return scan_all([path], value_class, decode, threads=threads, span_size=span_size, stored=stored)
 
-    def tables(span: Span) -> Iterator[pl.DataFrame]:
+
+def scan_all(
+    paths: Iterable[Path],
+    value_class: str,
+    decode: Decode,
+    *,
+    threads: int = 0,
+    span_size: int = SPAN_SIZE,
+    stored: bool = False,
+) -> Iterator[pl.DataFrame]:
+    """The records of several files, one after the other, as `scan` reads them; small ones are read side by side."""
+
+    def spans() -> Iterator[tuple[SpannedFile, Span]]:
+        for path in paths:
+            file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
+            file.require(value_class)
+            yield from ((file, span) for span in file.spans())
+
+    def tables(file: SpannedFile, span: Span) -> Iterator[pl.DataFrame]:
         for batch in file.batches(span):
             try:
                 yield decode(batch)
             except FormatError as exc:
                 raise exc.within(file.path) from exc
 
-    def read(span: Span) -> Iterator[pl.DataFrame]:
-        found = tables(span)
+    def read(place: tuple[SpannedFile, Span]) -> Iterator[pl.DataFrame]:
+        found = tables(*place)
         return chain((next(found),), found)  # one is decoded here; there are more only where little unpacks to much
 
-    return chain.from_iterable(ordered(read, file.spans(), threads))
+    return chain.from_iterable(ordered(read, spans(), threads, leave=True))
 
 
 def data_file(path: Path) -> Path:
@@ -142,6 +159,24 @@ class SpannedFile:
                         break
                     cuts.append(found)
         return [Span(start, end) for start, end in pairwise([*cuts, self.size])]
+
+    def spans_with(self, part: bytes, *, of_values: bool = False) -> list[Span]:
+        """The spans that may have these bytes in a key (or in values), all of them where those are compressed.
+
+        Of keys of another class than Text it is not known how they are spelled.
+        """
+        hidden = self.compression == BLOCK or self.key_class != TEXT or (of_values and self.compression != NONE)
+        if hidden or self.size <= self.start:
+            return self.spans()
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return [span for span in self.spans() if data.find(part, span.start, span.end) >= 0]
+
+    def values_of(self, key: bytes, span: Span) -> list[bytes]:
+        """The values of a key in a span, in order; of a file that is `stored` no others are inflated. FormatError."""
+        batch = self.batch(span)
+        keys = string_column("key", batch.keys, batch.key_at, batch.key_len)
+        values = [batch.value(row) for row in keys.is_in([key]).arg_true()]
+        return [codec(DEFAULT_CODEC).decompress(value, self._most) for value in values] if self._stored else values
 
     def batches(self, span: Span) -> Iterator[Batch]:
         """The records of a span, in one batch unless they unpack to more than MOST_AT_A_TIME. Raises FormatError."""

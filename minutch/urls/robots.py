@@ -27,16 +27,17 @@ _INDEX = re.compile(r"index\.html?$")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule with its path in normal form."""
+    """One rule with its path in normal form, and the line of the file that it stands on first (0: none)."""
 
     path: str
     allow: bool
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wildcard:
     length: int
-    allow: bool
+    rule: Rule
     pieces: tuple[str, ...]
     to_end: bool
 
@@ -72,25 +73,26 @@ class RobotRules:
     defer_visits: bool = False
 
     def __post_init__(self) -> None:
-        self._prefixes: dict[str, bool] = {}
-        self._exact: dict[str, bool] = {}
+        self._prefixes: dict[str, Rule] = {}
+        self._exact: dict[str, Rule] = {}
         self._wildcards: list[_Wildcard] = []
         for rule in self.rules:
-            self._index(rule.path, rule.allow)
+            self._index(rule.path, rule)
             if rule.allow and _INDEX.search(rule.path) is not None:
-                self._index(rule.path[: rule.path.index("index.htm")] + "$", True)
+                self._index(rule.path[: rule.path.index("index.htm")] + "$", rule)
         self._lengths = sorted({len(path) for path in self._prefixes}, reverse=True)
-        self._wildcards.sort(key=lambda rule: (-rule.length, not rule.allow))
+        self._wildcards.sort(key=lambda wildcard: (-wildcard.length, not wildcard.rule.allow))
 
-    def _index(self, path: str, allow: bool) -> None:
+    def _index(self, path: str, rule: Rule) -> None:
         to_end = path.endswith("$")
         text = path[:-1] if to_end else path
         if "*" in text:
             pieces = tuple(re.sub(r"\*+", "*", text).split("*"))
-            self._wildcards.append(_Wildcard(len(path), allow, pieces, to_end))
+            self._wildcards.append(_Wildcard(len(path), rule, pieces, to_end))
         else:
             table = self._exact if to_end else self._prefixes
-            table[text] = allow or table.get(text, False)
+            if text not in table or (rule.allow and not table[text].allow):
+                table[text] = rule
 
     def is_allowed(self, url: str) -> bool:
         """Whether the crawler may fetch `url`. A string that is not a URL is treated as the host's root."""
@@ -100,18 +102,23 @@ class RobotRules:
 
     def is_path_allowed(self, path: str) -> bool:
         """The same for a path with its query, in normal form; robots.txt itself is always allowed."""
-        if path == "/robots.txt":
-            return True
-        length, allow = self._longest_plain(path)
-        for rule in self._wildcards:
-            if rule.length < length or (rule.length == length and allow):
-                break
-            if rule.matches(path):
-                return rule.allow if rule.length > length else rule.allow or allow
-        return allow
+        rule = self.deciding(path)
+        return rule is None or rule.allow
 
-    def _longest_plain(self, path: str) -> tuple[int, bool]:
-        """Length and verdict of the longest matching rule without a wildcard; -1 and True if there is none."""
+    def deciding(self, path: str) -> Rule | None:
+        """The rule that decides about a path with its query, in normal form; None where none speaks of it."""
+        if path == "/robots.txt":
+            return None
+        length, found = self._longest_plain(path)
+        for wildcard in self._wildcards:
+            if wildcard.length < length or (wildcard.length == length and (found is None or found.allow)):
+                break
+            if wildcard.matches(path):
+                return wildcard.rule if wildcard.length > length or wildcard.rule.allow else found
+        return found
+
+    def _longest_plain(self, path: str) -> tuple[int, Rule | None]:
+        """Length and rule of the longest match without a wildcard; -1 if there is none."""
         exact = self._exact.get(path)
         if exact is not None:
             return len(path) + 1, exact
@@ -120,7 +127,23 @@ class RobotRules:
                 found = self._prefixes.get(path[:length])
                 if found is not None:
                     return length, found
-        return -1, True
+        return -1, None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRobots:
+    """What is remembered of a host's robots.txt: its rules, the answer that they came in, when it was fetched (ms).
+
+    An answer is good until `expires` (ms), then the host is asked again. `exempt`: the host is never asked.
+    """
+
+    rules: RobotRules
+    fetched: int = 0
+    expires: int = 0
+    code: int = 0
+    url: str = ""
+    content: bytes = b""
+    exempt: bool = False
 
 
 ALLOW_ALL = RobotRules(allow_all=True)
@@ -165,10 +188,13 @@ def parse_robots(
     if robots is None:
         return RobotRules(allow_all=True)
     groups, delays = _choose(robots, agents)
-    rules = {(normal_rule(path), allow) for group in groups for path, allow in group.rules}
+    rules: dict[tuple[str, bool], int] = {}
+    for group in groups:
+        for written in group.rules:
+            rules.setdefault((normal_rule(written.path), written.allow), written.line)
     ordered = sorted(rules, key=lambda rule: (-len(rule[0]), not rule[1], rule[0]))
     return RobotRules(
-        rules=tuple(Rule(path, allow) for path, allow in ordered),
+        rules=tuple(Rule(path, allow, rules[path, allow]) for path, allow in ordered),
         crawl_delay=min(delays, default=None),
         sitemaps=tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url))),
         content_signals={name: answer for group in groups for name, answer in group.signals.items()},

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 MAX_BYTES = 500 * 1024
 """What RFC 9309 (section 2.5) asks a crawler to read at least."""
@@ -38,7 +39,7 @@ _LINE = re.compile(
     rf"({'|'.join(sorted(map(re.escape, _KEYS), key=len, reverse=True))})(?:[ \t]*:|[ \t]+)[ \t]*(.*)",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-_LINE_END = re.compile("[\n\r\x85\u2028\u2029]+")
+_LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _BLANK = "".join(map(chr, range(0x21)))
 _TAG = re.compile("<[^>]+>")
 _HTML = re.compile(r"<(?:html|head|body)\s*>", re.IGNORECASE | re.ASCII)
@@ -49,12 +50,20 @@ _SECONDS = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFd
 _MAX_INT = 0x7FFFFFFF
 
 
+class RuleLine(NamedTuple):
+    """An Allow or Disallow with its path as written, and the number of its line, from 1."""
+
+    path: str
+    allow: bool
+    line: int
+
+
 @dataclass(slots=True)
 class Group:
     """Agents (in lower case) and what holds for them; a delay (ms) is kept with the number of agents before it."""
 
     agents: list[str] = field(default_factory=list)
-    rules: list[tuple[str, bool]] = field(default_factory=list)
+    rules: list[RuleLine] = field(default_factory=list)
     delays: list[tuple[int, int | None]] = field(default_factory=list)
     signals: dict[str, str] = field(default_factory=dict)
     closed: bool = False
@@ -88,9 +97,16 @@ def read_robots(content: bytes, content_type: str = "", limit: int = MAX_BYTES) 
     if is_html and _AGENT_LINE.search(text) is None:
         return None
     result = RobotsFile()
-    for line in _LINE_END.split(text):
-        _read_line(result, _TAG.sub("", line) if is_html else line)
+    for number, line in enumerate(_LINE_END.split(text), 1):
+        if line:
+            _read_line(result, _TAG.sub("", line) if is_html else line, number)
     return result
+
+
+def line_of(content: bytes, number: int) -> str:
+    """A line of a file as its owner wrote it; empty where there is none of that number (from 1)."""
+    lines = _LINE_END.split(_decode(content))
+    return lines[number - 1].strip(_BLANK) if 0 < number <= len(lines) else ""
 
 
 def _decode(content: bytes) -> str:
@@ -101,7 +117,7 @@ def _decode(content: bytes) -> str:
     return content[partial:].decode("utf-8", "replace")
 
 
-def _read_line(robots: RobotsFile, line: str) -> None:
+def _read_line(robots: RobotsFile, line: str, number: int) -> None:
     line = line[:MAX_LINE].partition("#")[0].strip(_BLANK)
     written, colon, value = line.partition(":")
     key = _KEYS.get(written.rstrip(" \t").lower()) if colon else None
@@ -120,7 +136,7 @@ def _read_line(robots: RobotsFile, line: str) -> None:
     elif key == "user-agent":
         _add_agent(robots, value.lower())
     elif robots.groups:
-        _READERS[key](robots.groups[-1], value)
+        _READERS[key](robots.groups[-1], value, number)
 
 
 def _add_agent(robots: RobotsFile, name: str) -> None:
@@ -131,19 +147,19 @@ def _add_agent(robots: RobotsFile, name: str) -> None:
         robots.groups[-1].agents.append(name)
 
 
-def _add_allow(group: Group, path: str) -> None:
+def _add_allow(group: Group, path: str, line: int) -> None:
     group.closed = True
     if path:
-        group.rules.append((path, True))
+        group.rules.append(RuleLine(path, True, line))
 
 
-def _add_disallow(group: Group, path: str) -> None:
+def _add_disallow(group: Group, path: str, line: int) -> None:
     group.closed = True
     if path:
-        group.rules.append((path, False))
+        group.rules.append(RuleLine(path, False, line))
 
 
-def _add_delay(group: Group, value: str) -> None:
+def _add_delay(group: Group, value: str, line: int) -> None:
     group.delays.append((len(group.agents), _milliseconds(value)))
 
 
@@ -158,7 +174,7 @@ def _milliseconds(text: str) -> int | None:
     return int(seconds * 1000 + 0.5) if 0 <= seconds <= _MAX_INT else None
 
 
-def _add_signal(group: Group, value: str) -> None:
+def _add_signal(group: Group, value: str, line: int) -> None:
     """`search=yes, ai-train=no`: the last value for each use counts."""
     for part in value.split(","):
         name, equals, answer = part.partition("=")

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 
 
 class HostList:
-    """The names of a rule file (readConfiguration of Nutch's DomainURLFilter and DomainDenylistURLFilter)."""
+    """The names of a rule file (readConfiguration of Nutch's DomainURLFilter and DomainDenylistURLFilter).
+
+    `names` has the number of each one's line.
+    """
 
     def __init__(self, text: str) -> None:
-        self.names = frozenset(line.strip().lower() for line in rule_lines(text) if line.strip() and line[0] != "#")
+        self.names: dict[str, int] = {}
+        for number, line in enumerate(rule_lines(text), 1):
+            if line.strip() and line[0] != "#":
+                self.names.setdefault(line.strip().lower(), number)
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -32,8 +38,20 @@ class HostList:
 
     def has_host(self, host: str) -> bool:
         """The same for a host as written in the URL (suffixes are case-sensitive)."""
-        names = self.names
-        return host.lower() in names or domain_of(host) in names or suffix_of(host) in names
+        return self.name_of(host) is not None
+
+    def name_of(self, host: str) -> str | None:
+        """The name on the list that a host goes by: the host itself, its domain, or its suffix."""
+        names = (host.lower(), domain_of(host), suffix_of(host))
+        return next((name for name in names if name in self.names), None)
+
+    def explain(self, url: str, source: str) -> str:
+        """The line of the list (whose file is `source`) that the URL is on, for messages."""
+        try:
+            name = self.name_of(parse(url).host)
+        except UrlError as exc:
+            return str(exc)
+        return f"{source}: not listed" if name is None else f"{source}:{self.names[name]}: {name}"
 
     def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
         """The URLs that are on the list (or those that are not); null for the others and for malformed ones."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
@@ -22,7 +23,20 @@ log = logging.getLogger(__name__)
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
-Rule = Callable[[Address], bool]
+INCLUDE: Final = "http.filter.ipaddress.include"
+EXCLUDE: Final = "http.filter.ipaddress.exclude"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as written, and which addresses it means."""
+
+    text: str
+    means: Callable[[Address], bool]
+
+    def __call__(self, address: Address) -> bool:
+        return self.means(address)
+
 
 SPECIAL: Final[tuple[Network, ...]] = tuple(
     ip_network(text)
@@ -81,15 +95,20 @@ def embedded(address: Address) -> Address | None:
 
 def is_special(address: Address) -> bool:
     """Private, loopback, link-local, metadata, documentation, multicast, reserved."""
-    return any(address.version == network.version and address in network for network in SPECIAL)
+    return special_network(address) is not None
 
 
-def _in(networks: Iterable[Network]) -> Rule:
+def special_network(address: Address) -> Network | None:
+    """The special range that an address is in."""
+    return next((network for network in SPECIAL if address.version == network.version and address in network), None)
+
+
+def _in(networks: Iterable[Network]) -> Callable[[Address], bool]:
     kept = tuple(networks)
     return lambda address: any(address.version == network.version and address in network for network in kept)
 
 
-_NAMED: Final[dict[str, Rule]] = {
+_NAMED: Final[dict[str, Callable[[Address], bool]]] = {
     "localhost": lambda address: address.is_loopback,
     "loopback": lambda address: address.is_loopback,
     "sitelocal": _in(_SITE_LOCAL),
@@ -100,12 +119,12 @@ def parse_rule(text: str) -> Rule:
     """One rule; ValueError if it is none. A network within ::ffff:0:0/96 is an IPv4 network."""
     named = _NAMED.get(text.lower())
     if named is not None:
-        return named
+        return Rule(text, named)
     network = ip_network(text, strict=False)
     mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
     if mapped is not None:
         network = ip_network(f"{mapped}/{max(0, network.prefixlen - _MAPPED_BITS)}", strict=False)
-    return _in([network])
+    return Rule(text, _in([network]))
 
 
 class AddressRules:
@@ -119,29 +138,33 @@ class AddressRules:
     @classmethod
     def from_conf(cls, conf: Configuration) -> AddressRules:
         """Rules of the two properties. Raises ConfigError: a rule left out would let in whom it should not."""
-        return cls(*(_read_rules(conf, f"http.filter.ipaddress.{kind}") for kind in ("include", "exclude")))
+        return cls(*(_read_rules(conf, name) for name in (INCLUDE, EXCLUDE)))
 
     def accepts(self, text: str) -> bool:
         """Whether the address in `text` (a zone may follow) may be connected to."""
         known = self._known.get(text)
         if known is None:
-            known = self._judge(text.partition("%")[0])
+            known = not self.refusal(text)
             if len(self._known) < 65536:
                 self._known[text] = known
         return known
 
-    def _judge(self, text: str) -> bool:
+    def refusal(self, text: str) -> str:
+        """Why the address in `text` (a zone may follow) may not be connected to, by which rule; empty if it may."""
         try:
-            address = ip_address(text)
+            address = ip_address(text.partition("%")[0])
         except ValueError:
-            return False
+            return f"{text} is no address"
         inner = embedded(address)
         addresses = [address] if inner is None else [address, inner]
-        if any(rule(a) for rule in self._exclude for a in addresses):
-            return False
+        rule = next((rule for rule in self._exclude if any(map(rule, addresses))), None)
+        if rule is not None:
+            return f"{text} is in {rule.text} of {EXCLUDE}"
         if self._include:
-            return any(rule(a) for rule in self._include for a in addresses)
-        return not any(is_special(a) for a in addresses)
+            accepted = any(rule(a) for rule in self._include for a in addresses)
+            return "" if accepted else f"{text} is in none of the networks of {INCLUDE}"
+        special = next((network for a in addresses if (network := special_network(a)) is not None), None)
+        return "" if special is None else f"{text} is in {special}, which is not the public net; see {INCLUDE}"
 
 
 def _read_rules(conf: Configuration, name: str) -> list[Rule]:

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Generator, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 import httpx
@@ -38,7 +39,7 @@ from minutch.records.metadata import (
 )
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
-from minutch.urls.robots import RobotRules
+from minutch.urls.robots import KnownRobots, RobotRules
 
 from .addresses import AddressRules
 from .credentials import Credentials, authorized
@@ -108,10 +109,10 @@ class HttpBase(Protocol):
         super().__init__(conf, parameters)
         self.settings = HttpSettings.from_conf(conf)
         self.names = make_resolver(self.settings.names) if transport is None else None
-        self.transport = transport or make_transport(self.settings, AddressRules.from_conf(conf), self.names)
+        self.addresses = AddressRules.from_conf(conf)
+        self.transport = transport or make_transport(self.settings, self.addresses, self.names)
         self._curl = self.transport if isinstance(self.transport, CurlTransport) else None
-        self._fixed = self._fixed_headers()
-        self.credentials = Credentials.from_conf(conf)
+        self._fixed, self.credentials = self._fixed_headers(), Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
         from .robotstxt import RobotsStore
 
@@ -146,6 +147,14 @@ class HttpBase(Protocol):
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         """The rules for a URL, from memory, from disk or from its host."""
         return await self.robots.rules(url, robots_content)
+
+    def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
+        """What the cache of robots.txt files in a state folder has for a URL."""
+        return self.robots.known(url, folder)
+
+    def address_refusal(self, address: str) -> str:
+        """By http.filter.ipaddress.include and .exclude."""
+        return self.addresses.refusal(address)
 
     def look_ahead(self, url: str) -> None:
         """Ask for the addresses of the URL's host."""

@@ -21,6 +21,7 @@ from minutch.state import StateFile
 
 log = logging.getLogger(__name__)
 
+FILE_NAME: Final = "robots.sqlite"
 MOST_KEPT: Final = 200_000
 """Files; of more, those that were fetched longest ago go."""
 _COLUMNS: Final = "fetched, code, content, content_type, url, sitemaps, signals"
@@ -47,8 +48,8 @@ class StoredRobots:
 class RobotsDisk(StateFile):
     """Looks up and remembers robots.txt files by key (scheme, host and port)."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, _SCHEMA)
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        super().__init__(path, _SCHEMA, read_only=read_only)
 
     def get(self, key: str, since: float) -> StoredRobots | None:
         """The file of `key` if it was fetched after `since`."""

@@ -34,12 +34,12 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
-from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, RobotRules
+from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, DEFER_VISITS, KnownRobots, RobotRules
 from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
 from .failures import java_text
-from .robotsdisk import RobotsDisk, StoredRobots
+from .robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +139,8 @@ class RobotsStore:
             allow_unreachable=conf.get_boolean("http.robots.unreachable.allow", False),
             limit=robots_limit(conf),
             allow_list=tuple(host for host in conf.get_strings("http.robot.rules.allowlist") if host),
-            disk=RobotsDisk(Path(folder) / "robots.sqlite") if folder and life > 0 else None,
+            disk=RobotsDisk(Path(folder) / FILE_NAME) if folder and life > 0 else None,
+            now=lambda: conf.clock.now() / 1000,
             life=life,
         )
 
@@ -172,6 +173,19 @@ class RobotsStore:
             raise
         finally:
             del self._asked[key]
+
+    def known(self, url: str, folder: Path) -> KnownRobots | None:
+        """What the cache in a state folder has for a URL, however old; the host is not asked, nothing is written."""
+        parsed = parse(url)
+        if self._allow_list and parsed.host.endswith(self._allow_list):
+            return KnownRobots(ALLOW_ALL, exempt=True)
+        with RobotsDisk(folder / FILE_NAME, read_only=True) as disk:
+            found = disk.get(cache_key(parsed), 0)
+        if found is None:
+            return None
+        rules = self._judge(found.code, found.content, found.content_type, found.url)
+        fetched, expires = (round(time * 1000) for time in (found.fetched, found.fetched + self._life))
+        return KnownRobots(rules, fetched, expires, found.code, found.url, found.content)
 
     def close(self) -> None:
         """Close the cache on disk."""

@@ -109,7 +109,7 @@ class RuleFilter(ExtensionBase):
         return rule is not None and rule.accept
 
     def explain(self, url: str) -> str:
-        """The rule that rejects the URL: file, line and pattern."""
+        """The rule that decides about the URL: file, line and pattern."""
         rule = self._deciding(url)
         if rule is None:
             return f"{self.source}: no rule takes it"

@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -43,7 +44,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import IP_ADDRESS_KEY, RESPONSE_CODE_KEY, TRUNCATED_KEY, Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
-from minutch.urls.robots import RobotRules
+from minutch.urls.robots import KnownRobots, RobotRules
 
 from ..lib_http.addresses import AddressRules
 from ..lib_http.dates import format_date, parse_date
@@ -112,6 +113,14 @@ class Ftp(Protocol):
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots_content: list[Content] | None) -> RobotRules:
         """The rules in the /robots.txt of the server."""
         return await self.robots.rules(url, robots_content)
+
+    def known_robots(self, url: str, folder: Path) -> KnownRobots | None:
+        """What the cache of robots.txt files in a state folder has for a URL."""
+        return self.robots.known(url, folder)
+
+    def address_refusal(self, address: str) -> str:
+        """By http.filter.ipaddress.include and .exclude."""
+        return self.rules.refusal(address)
 
     async def close(self) -> None:
         """Close the connections."""

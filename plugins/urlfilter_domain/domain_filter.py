@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.plugin.points import URLFilter
-from minutch.urls.rulefiles import rules_text
+from minutch.urls.rulefiles import rule_place, rules_text
 
 from ..lib_host_lists.hostlist import HostList
 
@@ -25,9 +25,13 @@ class DomainURLFilter(URLFilter):
         super().__init__(conf, parameters)
         text = rules_text(conf, "urlfilter.domain.rules", "urlfilter.domain.file", parameters)
         self.allowed = HostList(text or "")
+        self.source = rule_place(conf, "urlfilter.domain", parameters)
 
     def filter(self, url: str) -> str | None:
         return url if not self.allowed or self.allowed.has(url) else None
+
+    def explain(self, url: str) -> str:
+        return self.allowed.explain(url, self.source) if self.allowed else f"{self.source}: no names, all pass"
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         return self.allowed.choose(urls, listed=True) if self.allowed else urls

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.plugin.points import URLFilter
-from minutch.urls.rulefiles import rules_text
+from minutch.urls.rulefiles import rule_place, rules_text
 
 from ..lib_host_lists.hostlist import HostList
 
@@ -25,9 +25,13 @@ class DomainDenylistURLFilter(URLFilter):
         super().__init__(conf, parameters)
         text = rules_text(conf, "urlfilter.domaindenylist.rules", "urlfilter.domaindenylist.file", parameters)
         self.denied = HostList(text or "")
+        self.source = rule_place(conf, "urlfilter.domaindenylist", parameters)
 
     def filter(self, url: str) -> str | None:
         return url if self.denied.has(url) is False else None
+
+    def explain(self, url: str) -> str:
+        return self.denied.explain(url, self.source)
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         return self.denied.choose(urls, listed=False)

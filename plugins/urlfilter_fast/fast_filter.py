@@ -37,11 +37,13 @@ _OPENERS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".bz2":
 
 
 class Rule:
-    """One rule; `regex` None rejects everything."""
+    """One rule; `regex` None rejects everything. `text` is its line, `line` the number of that."""
 
-    def __init__(self, regex: JavaRegex | None, with_query: bool) -> None:
+    def __init__(self, regex: JavaRegex | None, with_query: bool, text: str, line: int) -> None:
         self.regex = regex
         self.with_query = with_query
+        self.text = text
+        self.line = line
 
     def denies(self, url: Url) -> bool:
         return self.regex is None or self.regex.search(url.file if self.with_query else url.path)
@@ -76,34 +78,47 @@ class FastURLFilter(URLFilter):
 
     def _add(self, section: list[Rule], line: str, words: list[str], number: int) -> None:
         if _CATCH_ALL.fullmatch(line):
-            section.append(Rule(None, with_query=False))
+            section.append(Rule(None, False, line, number))
         elif line.startswith("DenyPath") and len(words) > 1:
             try:
-                section.append(Rule(JavaRegex(words[1]), line.startswith("DenyPathQuery")))
+                section.append(Rule(JavaRegex(words[1]), line.startswith("DenyPathQuery"), line, number))
             except ConfigError as exc:
                 log.warning("%s, line %d is skipped: %s", self._place, number, exc)
         else:
             log.warning("%s, line %d is skipped: not a rule: %s", self._place, number, line)
 
     def filter(self, url: str) -> str | None:
+        return None if self._denial(url) else url
+
+    def explain(self, url: str) -> str:
+        return self._denial(url) or f"{self._place}: no rule denies it"
+
+    def _denial(self, url: str) -> str:
+        """Why the URL is rejected; empty if it passes."""
         if _is_longer(url, self.max_length):
-            return None
+            return "longer than urlfilter.fast.url.max.length"
         try:
             parsed = parse(url)
-        except UrlError:
-            return None
-        if _is_longer(parsed.path, self.max_path) or _is_longer(parsed.query or "", self.max_query):
-            return None
-        return None if self._denied(parsed) else url
+        except UrlError as exc:
+            return str(exc)
+        if _is_longer(parsed.path, self.max_path):
+            return "a path longer than urlfilter.fast.url.path.max.length"
+        if _is_longer(parsed.query or "", self.max_query):
+            return "a query longer than urlfilter.fast.url.query.max.length"
+        return self._rule_against(parsed)
 
-    def _denied(self, url: Url) -> bool:
+    def _rule_against(self, url: Url) -> str:
+        rule = None
         try:
-            return any(rule.denies(url) for rules in self._rules(url.host) for rule in rules)
+            for rule in (rule for rules in self._rules(url.host) for rule in rules):
+                if rule.denies(url):
+                    return f"{self._place}:{rule.line}: {rule.text}"
         except TimeoutError:
             self.timeouts += 1
             report = log.warning if self.timeouts == 1 else log.debug
             report("urlfilter-fast: a rule took too long, rejected: %s", url)
-            return True
+            return f"{self._place}:{rule.line}: took too long" if rule else self._place
+        return ""
 
     def _rules(self, host: str) -> Iterator[list[Rule]]:
         domains = self.domains

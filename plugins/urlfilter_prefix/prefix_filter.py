@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from minutch.conf import Configuration
 from minutch.plugin.columns import keep
 from minutch.plugin.points import URLFilter
-from minutch.urls.rulefiles import file_name, rule_lines, rules_text
+from minutch.urls.rulefiles import file_name, rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,10 +30,17 @@ class PrefixURLFilter(URLFilter):
         if text is None:
             name = file_name(conf, "urlfilter.prefix.file", parameters)
             log.warning("urlfilter-prefix: no rule file %s, every URL is rejected", name)
-        self.prefixes = tuple(line for line in rule_lines(text or "") if line and line[0] not in " #")
+        numbered = enumerate(rule_lines(text or ""), 1)
+        self.lines = {number: line for number, line in numbered if line and line[0] not in " #"}
+        self.prefixes = tuple(self.lines.values())
+        self.source = rule_place(conf, "urlfilter.prefix", parameters)
 
     def filter(self, url: str) -> str | None:
         return url if url.startswith(self.prefixes) else None
+
+    def explain(self, url: str) -> str:
+        found = next((number for number, prefix in self.lines.items() if url.startswith(prefix)), None)
+        return f"{self.source}: no prefix fits" if found is None else f"{self.source}:{found}: {self.lines[found]}"
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         import polars as pl

@@ -21,7 +21,7 @@ from minutch.errors import UrlError
 from minutch.plugin.columns import keep, map_strings, patch
 from minutch.plugin.points import URLFilter
 from minutch.urls.parts import parse
-from minutch.urls.rulefiles import file_name, rule_lines, rules_text
+from minutch.urls.rulefiles import file_name, rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,26 +41,40 @@ class SuffixURLFilter(URLFilter):
         if text is None:
             name = file_name(conf, "urlfilter.suffix.file", parameters)
             log.warning("urlfilter-suffix: no rule file %s, every URL is rejected", name)
+        self.source = rule_place(conf, "urlfilter.suffix", parameters)
+        self.lines: dict[int, str] = {}
         self.accept_others = self.path_only = self.ignore_case = False
         self.suffixes = self._read(text or "")
 
     def _read(self, text: str) -> tuple[str, ...]:
-        suffixes: list[str] = []
-        for line in (line.strip(_BLANK) for line in rule_lines(text)):
+        suffixes: dict[int, str] = {}
+        for number, line in enumerate((line.strip(_BLANK) for line in rule_lines(text)), 1):
             if line[:1] in ("+", "-") and line:
                 self.accept_others = line[0] == "+"
                 self.path_only |= "P" in line
                 self.ignore_case |= "I" in line
             elif line and line[0] != "#":
-                suffixes.append(line)
-        return tuple(s.lower() for s in suffixes) if self.ignore_case else tuple(suffixes)
+                suffixes[number] = line
+        self.lines = {n: s.lower() if self.ignore_case else s for n, s in suffixes.items()}
+        return tuple(self.lines.values())
 
     def filter(self, url: str) -> str | None:
+        return url if self._judged(url).endswith(self.suffixes) is not self.accept_others else None
+
+    def _judged(self, url: str) -> str:
+        """What the suffixes are compared with."""
         text = url.lower() if self.ignore_case else url
         if self.path_only:
             with suppress(UrlError):
                 text = parse(text).path
-        return url if text.endswith(self.suffixes) is not self.accept_others else None
+        return text
+
+    def explain(self, url: str) -> str:
+        text, mode = self._judged(url), "rejects" if self.accept_others else "takes"
+        found = next((number for number, suffix in self.lines.items() if text.endswith(suffix)), None)
+        if found is None:
+            return f"{self.source}: none of the suffixes that it {mode}"
+        return f"{self.source}:{found}: {mode} {self.lines[found]}"
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         """Plain URLs (or all, unless only the path counts) by expressions, the others by the row method."""

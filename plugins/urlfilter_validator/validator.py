@@ -40,7 +40,10 @@ class UrlValidator(URLFilter):
     """Rejects what is not a valid URL."""
 
     def filter(self, url: str) -> str | None:
-        return url if is_valid(url) else None
+        return None if fault(url) else url
+
+    def explain(self, url: str) -> str:
+        return fault(url)
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         """URLs that are plainly valid stay, the others go through the row method."""
@@ -50,17 +53,20 @@ class UrlValidator(URLFilter):
 
 def is_valid(url: str) -> bool:
     """Whether `url` is well-formed (UrlValidator.isValid)."""
+    return not fault(url)
+
+
+def fault(url: str) -> str:
+    """The first part of `url` that is not well-formed; empty if there is none."""
     match = _URL.fullmatch(url)
     if match is None or _VISIBLE.fullmatch(url) is None:
-        return False
+        return "characters outside of visible ASCII"
     scheme, authority, path, _, _ = match.groups()
-    return (
-        scheme is not None
-        and _SCHEME.fullmatch(scheme) is not None
-        and authority is not None
-        and _is_authority(authority)
-        and _is_path(path)
-    )
+    if scheme is None or _SCHEME.fullmatch(scheme) is None:
+        return "no scheme of letters alone"
+    if authority is None or not _is_authority(authority):
+        return "no valid host (two labels or more, no user), address or port"
+    return "" if _is_path(path) else "not a valid path"
 
 
 def _is_authority(authority: str) -> bool:

@@ -17,8 +17,8 @@ from minutch.conf import Configuration
 from minutch.crawl import crawl as crawl_module
 from minutch.crawl.crawl import INTERRUPTED, Crawl
 from minutch.crawl.options import CrawlOptions
-from minutch.crawl.outcomes import Outcomes
 from minutch.errors import ConfigError, LockedError, MinutchError
+from minutch.fetch.outcomes import Outcomes
 from minutch.job import JobContext
 
 PARTS = {"fetch": ("crawl_fetch", "content"), "parse": ("crawl_parse", "parse_data", "parse_text")}

@@ -15,7 +15,7 @@ from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
-from minutch.fetchlist import freegen, generate, marks
+from minutch.fetchlist import choice, freegen, generate, marks
 from minutch.formats.writables import LongWritable, Text
 from minutch.fsck.leftovers import in_database
 from minutch.job import JobContext
@@ -204,7 +204,7 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
         folder = tmp_path / str(parts)
         write_db(folder / "db", pages.items(), parts=parts)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(generate, "scan", partial(scan, span_size=span_size))
+            patch.setattr(choice, "scan", partial(scan, span_size=span_size))
             patch.setattr(parallel, "workers", lambda cores=cores: cores)
             assert run(folder, *arguments, **properties, minutch_engine_memory=memory) == 0
         paths = [*folder.glob("segments/*/crawl_generate/part-r-*"), *folder.glob("db/current/part-r-*/data")]

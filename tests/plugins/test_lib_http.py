@@ -172,6 +172,28 @@ def test_address_rules(include: str, exclude: str, accepted: list[str], refused:
     assert [made.accepts(address) for address in refused] == [False] * len(refused)
 
 
+@pytest.mark.parametrize(
+    ("include", "exclude", "address", "says"),
+    [
+        ("", "", "8.8.8.8", ""),
+        (
+            "",
+            "",
+            "10.1.2.3",
+            "10.1.2.3 is in 10.0.0.0/8, which is not the public net; see http.filter.ipaddress.include",
+        ),
+        ("", "", "::ffff:127.0.0.1", "::ffff:127.0.0.1 is in 127.0.0.0/8, which is not the public net; "),
+        ("", "1.2.3.4, 8.8.0.0/16", "8.8.8.8", "8.8.8.8 is in 8.8.0.0/16 of http.filter.ipaddress.exclude"),
+        ("loopback", "", "8.8.8.8", "8.8.8.8 is in none of the networks of http.filter.ipaddress.include"),
+        ("loopback", "loopback", "127.0.0.1", "127.0.0.1 is in loopback of http.filter.ipaddress.exclude"),
+        ("", "", "nowhere", "nowhere is no address"),
+    ],
+)
+def test_the_rule_that_refuses(include: str, exclude: str, address: str, says: str) -> None:
+    said = rules(include, exclude).refusal(address)
+    assert said.startswith(says) and bool(said) is bool(says)
+
+
 def test_a_rule_that_is_none_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"http.filter.ipaddress.include .* found 'nonsense/99'"):
         rules("nonsense/99")

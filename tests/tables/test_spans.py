@@ -189,3 +189,30 @@ def test_a_record_that_unpacks_to_too_much_is_damage(
     with pytest.raises(FormatError, match="unpacks to too much: expected at most 100000 bytes") as caught:
         list(file.batches(span))
     assert caught.value.path == str(path) and caught.value.offset
+
+
+def test_spans_that_may_have_a_key(file: tuple[Path, Records]) -> None:
+    path, records = file
+    bulk = SpannedFile(path, span_size=20_000)
+    key = next(key for key, _ in records[1500:] if len(key) > 20)
+    found = bulk.spans_with(key)
+    assert [record for span in found for record in records_of(bulk.batch(span)) if record[0] == key] == [
+        record for record in records if record[0] == key
+    ]
+    assert (len(found) < len(bulk.spans())) is (bulk.compression != "BLOCK")
+
+
+def test_spans_that_may_have_a_value(file: tuple[Path, Records]) -> None:
+    path, records = file
+    bulk = SpannedFile(path, span_size=20_000)
+    value = next(value for _, value in records[1500:] if len(value) > 20)
+    found = bulk.spans_with(value, of_values=True)
+    assert value in [record[1] for span in found for record in records_of(bulk.batch(span))]
+    assert (len(found) < len(bulk.spans())) is (bulk.compression == "NONE")
+
+
+def test_no_span_has_what_is_not_there(tmp_path: Path) -> None:
+    write_records(tmp_path / "file", some_records(Random(5), 300), "NONE")
+    assert SpannedFile(tmp_path / "file").spans_with(b"http://nowhere.example/") == []
+    write_records(tmp_path / "empty", [], "NONE")
+    assert len(SpannedFile(tmp_path / "empty").spans_with(b"x")) <= 1

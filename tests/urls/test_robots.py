@@ -20,7 +20,7 @@ from minutch.urls.robots import (
     parse_robots,
 )
 from minutch.urls.robotsagent import agent_names, robots_parser
-from minutch.urls.robotsfile import read_robots
+from minutch.urls.robotsfile import line_of, read_robots
 from tests.urls.robotscases import GOOGLE, GOOGLE_SPEC, HOST, RFC_9309, Case
 from tests.urls.strategies import any_text, urls
 
@@ -274,3 +274,40 @@ def test_plain_and_wildcard_rules_decide_as_a_walk_over_all_rules(text: list[str
 def _matches(rule: Rule, path: str) -> bool:
     """By the rule alone, turned round: a matching Disallow forbids."""
     return not RobotRules((Rule(rule.path, allow=False),)).is_path_allowed(path)
+
+
+FILE = b"# ours\r\nUser-agent: a\r\n\r\nDisallow: /x\r\nAllow: /x/y # but this\r\n\nUser-agent: *\nDisallow: /*.gif$\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "line", "written"),
+    [
+        ("a", "/x/1", 4, "Disallow: /x"),
+        ("a", "/x/y/1", 5, "Allow: /x/y # but this"),
+        ("a", "/z", 0, ""),
+        ("b", "/1.gif", 8, "Disallow: /*.gif$"),
+        ("b", "/robots.txt", 0, ""),
+    ],
+)
+def test_the_line_that_decides(agent: str, path: str, line: int, written: str) -> None:
+    rules = parse_robots(FILE, "text/plain", [agent])
+    rule = rules.deciding(path)
+    assert (0 if rule is None else rule.line) == line
+    assert line_of(FILE, line) == written
+    assert rules.is_path_allowed(path) is (rule is None or rule.allow)
+
+
+def test_of_two_rules_that_say_the_same_the_first_line_is_named() -> None:
+    rules = parse_robots(b"User-agent: *\nDisallow: /a\nDisallow: /a\nAllow: /b\nDisallow: /b\n", "", ["x"])
+    assert sorted((rule.path, rule.allow, rule.line) for rule in rules.rules) == [
+        *(("/a", False, 2), ("/b", False, 5), ("/b", True, 4)),
+    ]
+    deciding = rules.deciding("/b")
+    assert deciding is not None and deciding.allow and deciding.line == 4
+
+
+@given(st.lists(st.tuples(st.sampled_from(["/", "/a", "/a*", "/*b$", "/ab", "/a$"]), st.booleans())), urls)
+def test_the_deciding_rule_decides(rules: list[tuple[str, bool]], url: str) -> None:
+    found = RobotRules(tuple(Rule(path, allow, number) for number, (path, allow) in enumerate(rules, 1)))
+    rule = found.deciding(normal_path(url))
+    assert found.is_allowed(url) is (rule is None or rule.allow)

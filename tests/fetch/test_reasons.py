@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from minutch.crawl.outcomes import Outcomes, fate, reason
+from minutch.fetch.reasons import fate, http_code, reason
+from minutch.formats.writables import MapWritable, Text
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus as codes
+from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocolstatus import ProtocolStatus
 
 _TLS = "org.apache.nutch.protocol.http.api.HttpException: SSL connect to https://e.org/ failed with: "
@@ -89,9 +89,17 @@ def test_fates(fetch: int, code: int, word: str) -> None:
     assert fate(fetch, ProtocolStatus(code)) == word
 
 
-def test_the_most_frequent_comes_first() -> None:
-    reasons = {("retry", "HTTP 403"): 3, ("gone", "HTTP 404"): 4, ("retry", "connection refused"): 2}
-    assert list(Outcomes(reasons=Counter(reasons)).lines()) == [
-        "retry 5: 3 × HTTP 403, 2 × connection refused",
-        "gone 4: 4 × HTTP 404",
-    ]
+@pytest.mark.parametrize(
+    ("code", "message", "known"),
+    [
+        (codes.SUCCESS, None, "500"),
+        (codes.NOTFOUND, "http://e.org/", "500"),
+        (codes.EXCEPTION, "Http code=500, url=http://e.org/", "500"),
+        (codes.EXCEPTION, "java.net.ConnectException: Connection refused", ""),
+        (codes.ROBOTS_DENIED, None, ""),
+        (codes.NOTFETCHING, "the time limit was reached", ""),
+    ],
+)
+def test_a_code_counts_where_there_was_an_answer(code: int, message: str | None, known: str) -> None:
+    metadata = {Text("nutch.protocol.code"): Text("500"), Text("_pst_"): ProtocolStatus.of(code, message)}
+    assert http_code(CrawlDatum(metadata=MapWritable(metadata))) == known
