@@ -94,7 +94,7 @@ def _subject(words: Sequence[str]) -> tuple[str | None, Path]:
     if len(words) > 1:
         return words[0], Path(words[1])
     if not words and not Path(DEFAULT_CRAWL).is_dir():
-        fail(f"no URL, and no folder {DEFAULT_CRAWL} here", USAGE)
+        fail("", USAGE)
     if not words or Path(words[0]).is_dir():
         return None, Path(*words) if words else Path(DEFAULT_CRAWL)
     if not _SCHEME.match(words[0]) and ("/" in words[0] or "." not in words[0]):
