@@ -1,15 +1,12 @@
 """What a round brought, and why pages did not come: read from its segment.
 
-    crawl_generate   a page that had been fetched before is fetched again; with its old signature
-    crawl_fetch      the status of every page, and of failures the protocol status, `_pst_`
-    crawl_parse      the signatures of what was fetched: equal ones are pages that did not change
-
-The words of a protocol status are Nutch's, many of them Java's; `reason` says the same for people.
+crawl_generate   a page that had been fetched before is fetched again; with its old signature
+crawl_fetch      the status of every page, and of failures the protocol status, `_pst_`
+crawl_parse      the signatures of what was fetched: equal ones are pages that did not change
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +15,7 @@ from typing import Final
 
 import polars as pl
 
+from minutch.fetch.reasons import fate, reason
 from minutch.formats.writables import Text
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus as codes
@@ -37,32 +35,6 @@ _GONE: Final = ("gone", "denied")
 
 _PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
 _CODE: Final = Text("nutch.protocol.code")
-
-_CHECK: Final = "(http.tls.certificates.check)"
-_GUARD: Final = "address not allowed (http.filter.ipaddress.include)"
-_TIMEOUT: Final = "timeout while connecting (http.timeout)"
-_MESSAGES: Final = (
-    (r"Forbidden connection to IP address (127\.|::1|localhost)", f"this machine's own {_GUARD}"),
-    (r"Forbidden connection to IP address (10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|f[cd])", f"private {_GUARD}"),
-    (r"Forbidden connection to IP address ", _GUARD),
-    (r"CONNECT tunnel failed, response (\d+)", r"HTTP \1 of the proxy (http.proxy.host)"),
-    (r"self.signed certificate", f"certificate: self-signed {_CHECK}"),
-    (r"certificate has expired", f"certificate: expired {_CHECK}"),
-    (r"(no alternative certificate|subject name|hostname mismatch)", f"certificate: of another host {_CHECK}"),
-    (r"unable to get local issuer certificate", f"certificate: unknown issuer {_CHECK}"),
-    (r"(certificate|SSL connect|TLS)", "TLS failed"),
-    (r"UnknownHostException", "no such host"),
-    (r"NoRouteToHostException", "no route to the host"),
-    (r"connection refused", "connection refused"),
-    (r"connection reset", "connection reset"),
-    (r"Network is unreachable", "network unreachable"),
-    (r"Connect(ion)? timed out", _TIMEOUT),
-    (r"timed out", "timeout (http.timeout)"),
-    (r"MalformedURLException", "not a URL"),
-)
-"""What a message looks like, and what it means; the first one counts."""
-_UNREACHED: Final = ("no such host", "no route to the host", "connection refused", "network unreachable", _TIMEOUT)
-_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 
 
 @dataclass
@@ -93,11 +65,11 @@ class Outcomes:
     def lines(self) -> Iterator[str]:
         """The reasons by what becomes of the pages, most frequent first."""
         groups: dict[str, Counter[str]] = {}
-        for (fate, why), count in self.reasons.items():
-            groups.setdefault(fate, Counter())[why] += count
-        for fate, whys in sorted(groups.items(), key=lambda item: -item[1].total()):
+        for (word, why), count in self.reasons.items():
+            groups.setdefault(word, Counter())[why] += count
+        for word, whys in sorted(groups.items(), key=lambda item: -item[1].total()):
             listed = ", ".join(f"{count:,} × {why}" for why, count in whys.most_common())
-            yield f"{fate} {whys.total():,}: {listed}"
+            yield f"{word} {whys.total():,}: {listed}"
 
 
 def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
@@ -159,33 +131,3 @@ def _count_failure(result: Outcomes, url: str, datum: CrawlDatum, proxy: str) ->
 def _http_code(datum: CrawlDatum) -> str:
     value = datum.metadata.get(_CODE)
     return str(value) if value is not None else ""
-
-
-def fate(fetch_status: int, protocol: ProtocolStatus) -> str:
-    """What becomes of the page, in a word."""
-    if protocol.code == codes.NOTFETCHING:
-        return "not asked for"
-    if protocol.code == codes.ROBOTS_DENIED:
-        return "denied"
-    return "retry" if fetch_status == status.STATUS_FETCH_RETRY else "gone"
-
-
-def reason(protocol: ProtocolStatus, http_code: str = "", proxy: str = "") -> str:
-    """Why a page was not had, for people. With a proxy it is the proxy that can't be reached."""
-    message = _URL.sub("…", protocol.message or "")
-    if protocol.code == codes.NOTFETCHING:
-        return message or "not asked for"
-    if protocol.code == codes.ROBOTS_DENIED:
-        return f"robots.txt ({message.removeprefix('robots.txt: ')})" if message else "robots.txt"
-    if http_code and http_code != "200":
-        return f"HTTP {http_code}"
-    for pattern, text in _MESSAGES:
-        match = re.search(pattern, message, re.IGNORECASE)
-        if match:
-            text = match.expand(text)
-            return f"proxy {proxy}: {text} (http.proxy.host)" if proxy and text in _UNREACHED else text
-    if protocol.code == codes.FAILED and not message:
-        return "no protocol plugin for its scheme (plugin.includes)"
-    return message.rpartition("Exception: ")[2] or (protocol.name or f"protocol status {protocol.code}").replace(
-        "_", " "
-    )
