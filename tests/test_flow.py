@@ -60,7 +60,8 @@ CLASSES |= {"crawl.AdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule", "c
 CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
 """Classes of Nutch that are run by their names alone."""
 
-OWN = {"init", "crawl", "sql", "fsck", "unlock", "text", "search", "serve", "warm", "completion", "export", "import"}
+OWN = {"init", "crawl", "report", "sql", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
+OWN |= {"export", "import"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
