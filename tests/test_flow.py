@@ -60,7 +60,7 @@ CLASSES |= {"crawl.AdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule", "c
 CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
 """Classes of Nutch that are run by their names alone."""
 
-OWN = {"init", "crawl", "sql", "explain", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
+OWN = {"init", "crawl", "report", "sql", "explain", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
 OWN |= {"export", "import"}
 """Commands that Nutch does not have (crawl is a script there)."""
 

@@ -28,11 +28,13 @@ METADATA: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum, other: str) -> pl.Series:
     """Codes (UInt8) by their names; `other` for a code without one. Null stays null."""
     places = {name: place for place, name in enumerate(kind.categories)}
-    table = np.full(256, places[other], np.uint32)
+    table = np.full(256, places[other], np.uint8)
     for code, name in names.items():
         table[code] = places[name]
-    found = kind.categories.cast(kind).gather(table[codes.fill_null(0).to_numpy()])
-    return found if not codes.null_count() else found.zip_with(codes.is_not_null(), pl.Series([None], dtype=kind))
+    has_nulls = codes.null_count() > 0
+    found = pl.Series(codes.name, table[(codes.fill_null(0) if has_nulls else codes).to_numpy()])
+    found = found.cat.to(kind) if hasattr(found.cat, "to") else found.cast(pl.UInt32).cast(kind)
+    return found.zip_with(codes.is_not_null(), pl.Series([None], dtype=kind)) if has_nulls else found
 
 
 def statuses(codes: pl.Series) -> pl.Series:
@@ -42,7 +44,7 @@ def statuses(codes: pl.Series) -> pl.Series:
 
 def times(ms: pl.Series) -> pl.Series:
     """Times from milliseconds since the epoch."""
-    return ms.cast(pl.Int64).cast(pl.Datetime("ms")).dt.replace_time_zone("UTC")
+    return ms.cast(TIME)
 
 
 def known_times(ms: pl.Series) -> pl.Series:

@@ -61,7 +61,8 @@ class Entries:
     @property
     def host(self) -> pl.Series:
         """The hosts of the URLs."""
-        return host_column(self._keys.keys, self._keys.key_at, self._keys.key_len)
+        batch = self.__dict__.get("_keys", self._batch)
+        return host_column(batch.keys, batch.key_at, batch.key_len)
 
     def field(self, name: str) -> pl.Series:
         """A column of CRAWLDB_SCHEMA."""

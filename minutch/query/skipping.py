@@ -19,7 +19,6 @@ from minutch.errors import FormatError
 from minutch.query.columns import hosts
 from minutch.query.predicates import Ranges, Where
 from minutch.query.table import Request
-from minutch.records.batch import keys_of
 from minutch.tables.frame import decode_keys
 from minutch.tables.keyranges import KeyRange, SortedPart
 from minutch.tables.parallel import ordered
@@ -54,10 +53,8 @@ def piecewise(paths: Sequence[Path], value_class: str, decode: Decode, request: 
 
 def read_range(part: SortedPart, keys: KeyRange, decode: Decode) -> pl.DataFrame:
     """What `decode` makes of the records of a part in a range of keys. Raises FormatError."""
-    batch = part.batch(keys)
-    mine = batch.filter(keys.mask(keys_of(batch)).to_numpy())
     try:
-        return decode(mine)
+        return decode(keys.part_of(part.batch(keys)))
     except FormatError as exc:
         raise exc.within(part.path) from exc
 

@@ -111,18 +111,20 @@ class Table(ABC):
         `rows` has `filter(mask)`.
         """
         if request.condition is None:
-            return self._columns(rows, request.columns)
-        tested = self._columns(rows, request.tested)
-        mask = tested.select(request.condition.fill_null(False)).to_series()
-        if mask.all():
-            rest = rows
-        else:
-            tested, rest = tested.filter(mask), rows.filter(mask)
-        others = [name for name in request.columns if name not in tested.columns]
-        return tested.hstack(self._columns(rest, others).get_columns()).select(request.columns)
+            return pl.DataFrame(self._columns(rows, request.columns))
+        made = {column.name: column for column in self._columns(rows, request.tested)}
+        mask = pl.DataFrame(list(made.values())).select(request.condition.fill_null(False)).to_series()
+        if not mask.any():
+            return pl.DataFrame(schema={name: self.columns[name].dtype for name in request.columns})
+        if not mask.all():
+            made = {name: column.filter(mask) for name, column in made.items()}
+            rows = rows.filter(mask)
+        others = self._columns(rows, [name for name in request.columns if name not in made])
+        made |= {column.name: column for column in others}
+        return pl.DataFrame([made[name] for name in request.columns])
 
-    def _columns(self, rows: Any, names: Sequence[str]) -> pl.DataFrame:
-        return pl.DataFrame([self.columns[name].make(rows).alias(name) for name in names])
+    def _columns(self, rows: Any, names: Sequence[str]) -> list[pl.Series]:
+        return [self.columns[name].make(rows).alias(name) for name in names]
 
     def scan(self) -> pl.LazyFrame:
         """The table as a Polars LazyFrame."""

@@ -38,6 +38,12 @@ class Batch(NamedTuple):
         """How many records there are."""
         return len(self.key_at)
 
+    def between(self, start: int, end: int) -> Batch:
+        """The records from number `start` to before `end`."""
+        here = slice(start, end)
+        keys = self.key_at[here], self.key_len[here]
+        return Batch(self.keys, *keys, self.values, self.value_at[here], self.value_len[here])
+
     def filter(self, mask: npt.NDArray[np.bool_]) -> Batch:
         """The records where `mask` is true."""
         if mask.all():

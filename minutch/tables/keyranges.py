@@ -11,18 +11,23 @@ looked up in the MapFile's index, which has a key for each 128 records.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from minutch.errors import FormatError
 from minutch.formats.javaio import DataInput
-from minutch.formats.mapfile import MapFileReader
+from minutch.formats.mapfile import INDEX, MapFileReader
 from minutch.formats.sequencefile import BLOCK
-from minutch.records.batch import Batch
+from minutch.formats.writables import LongWritable
+from minutch.records.batch import Batch, keys_of
 from minutch.tables.spans import Span, SpannedFile, data_file
+
+_LONG: Final = 8
 
 
 class KeyRange(NamedTuple):
@@ -40,6 +45,26 @@ class KeyRange(NamedTuple):
             inside = inside & (key < pl.lit(self.high, pl.Binary))
         return keys.to_frame("key").select(key.is_not_null() & inside).to_series()
 
+    def part_of(self, batch: Batch) -> Batch:
+        """The records of a batch, sorted by key, that are in the range."""
+        keys = _Keys(batch)
+        start = 0 if self.low is None else bisect_left(keys, self.low)
+        end = batch.size if self.high is None else bisect_left(keys, self.high, start)
+        return batch.between(start, end)
+
+
+class _Keys(Sequence[bytes]):
+    """The keys of a batch, made when they are looked at."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return self._batch.size
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._batch.key(index)
+
 
 class SortedPart:
     """A MapFile of <Text, `value_class`>. Raises FormatError where it is none."""
@@ -48,10 +73,7 @@ class SortedPart:
         self.path = path
         self._file = SpannedFile(data_file(path))
         self._file.require(value_class)
-        with MapFileReader(path) as reader:
-            entries = reader.index_entries()
-        self._keys = [DataInput(key).read_text_bytes() for key, _ in entries]
-        self._positions = [position for _, position in entries]
+        self._keys, self._positions = _index_of(path)
 
     def batch(self, keys: KeyRange, only: pl.Series | None = None) -> Batch:
         """The records of a range; of those, with `only`, the records of these keys."""
@@ -77,6 +99,31 @@ class SortedPart:
             after = bisect_left(self._keys, keys.high) + (self._file.compression == BLOCK)
             end = self._positions[after] if after < len(self._positions) else end
         return Span(start, max(start, end))
+
+
+def _index_of(path: Path) -> tuple[list[bytes], list[int]]:
+    """The keys and positions of a MapFile's index. Raises FormatError."""
+    if not (path / INDEX).is_file():
+        with MapFileReader(path) as reader:
+            entries = reader.index_entries()
+        return [DataInput(key).read_text_bytes() for key, _ in entries], [position for _, position in entries]
+    file = SpannedFile(path / INDEX)
+    file.require(LongWritable.class_name)
+    keys: list[bytes] = []
+    positions: list[int] = []
+    for span in file.spans():
+        for batch in file.batches(span):
+            if not batch.size:
+                continue
+            keys += keys_of(batch).to_list()
+            if (batch.value_len != _LONG).any():
+                raise FormatError("an index whose values are no longs", path=path / INDEX)
+            bytes_of = np.lib.stride_tricks.sliding_window_view(batch.values, _LONG)[batch.value_at]
+            positions += np.ascontiguousarray(bytes_of).view(">i8").reshape(-1).tolist()
+    for earlier, later in pairwise(keys):
+        if later < earlier:
+            raise FormatError("index out of order", path=path, expected=f"a key after {earlier!r}", found=later)
+    return keys, positions
 
 
 def cut(parts: Iterable[SortedPart], size: int) -> list[KeyRange]:

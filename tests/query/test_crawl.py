@@ -8,8 +8,14 @@ import polars as pl
 import pytest
 
 import minutch
+from minutch.conf import Configuration
 from minutch.errors import StoreError
+from minutch.formats.writables import Text
+from minutch.records import protocolstatus
+from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
 from tests.support.crawldbs import DAY, NOW, metadata, write_db
 from tests.support.golden import GOLDEN, needs_golden
 
@@ -108,3 +114,44 @@ def test_every_table_of_a_crawl_by_nutch() -> None:
     pages = crawl.tables["pages"].scan().collect()
     assert pages.filter(pl.col("code") == 200)["digest"].is_not_null().sum() == 62
     assert pages.filter(pl.col("status") == "fetch_success")["size"].null_count() == 0
+
+
+def test_a_redirects_target_takes_nothing_from_the_page_before_it(tmp_path: Path) -> None:
+    """The entry of the target begins as that of the page that was redirected; the page itself is fetched later."""
+    segment = Segment(tmp_path / "segments/20260101000000")
+    moved = _fetched(33 + 3, protocolstatus.MOVED, "http://a.org/b", "301")
+    linked = _fetched(0x43, protocolstatus.MOVED, "http://a.org/b", "301")
+    failed = _fetched(34, protocolstatus.EXCEPTION, "java.net.SocketTimeoutException: Read timed out", "200")
+    answered = _fetched(34, protocolstatus.EXCEPTION, "Http code=503, url=http://a.org/d", "503")
+    skipped = _fetched(0x43, protocolstatus.NOTFETCHING, "hit by time limit", "200")
+    entries = {
+        "a": [moved],
+        "b": [linked, _fetched(33, 1, None, "200")],
+        "c": [failed],
+        "d": [answered],
+        "e": [skipped],
+    }
+    with part_writer(segment.path, CRAWL_FETCH, 0, Configuration()) as append:
+        for name, data in entries.items():
+            for datum in data:
+                append(f"http://a.org/{name}", datum)
+    with part_writer(segment.path, CONTENT, 0, Configuration()) as append:
+        for name, size in (("a", 1), ("b", 20), ("d", 3)):
+            append(f"http://a.org/{name}", Content(f"http://a.org/{name}", "", b"x" * size, "text/html"))
+    found = (
+        minutch.open(tmp_path).tables["pages"].scan().select("url", "code", "protocol_status", "redirect_to", "size")
+    )
+    assert found.collect().rows() == [
+        ("http://a.org/a", 301, "moved", "http://a.org/b", 1),
+        ("http://a.org/b", None, None, None, None),
+        ("http://a.org/b", 200, "success", None, 20),
+        ("http://a.org/c", None, "exception", None, None),
+        ("http://a.org/d", 503, "exception", None, 3),
+        ("http://a.org/e", None, "notfetching", None, None),
+    ]
+
+
+def _fetched(status: int, code: int, message: str | None, http: str) -> CrawlDatum:
+    datum = CrawlDatum(status, metadata=metadata(**{"nutch.protocol.code": http}))
+    datum.metadata[Text("_pst_")] = ProtocolStatus.of(code, message)
+    return datum

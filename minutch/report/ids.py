@@ -1,0 +1,33 @@
+"""URLs as numbers, by which a report knows them while it counts: 64 bits of their hashes. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+ID: Final = pl.col("url").hash().alias("id")
+
+Ids = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+def places_in(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
+    """Where each of `wanted` stands in sorted `ids`, and whether it does."""
+    if not len(ids):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return at, ids[at] == wanted
+
+
+def places_of_runs(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
+    """The same, quicker where the same number stands many times in a row, as that of a page with many links does."""
+    heads = (
+        np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]])) if len(wanted) else np.zeros(0, np.int64)
+    )
+    lengths = np.diff(np.append(heads, len(wanted)))
+    at, there = places_in(ids, wanted[heads])
+    return np.repeat(at, lengths), np.repeat(there, lengths)
