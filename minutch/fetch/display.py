@@ -12,7 +12,7 @@ import logging
 from typing import Final, TextIO
 
 from minutch.fetch.ledger import Ledger
-from minutch.fetch.loop import Snapshot
+from minutch.fetch.snapshot import Snapshot
 from minutch.fetch.stats import FetchStats
 from minutch.job import PLAIN_INTERVAL, time_text
 from minutch.job import live_line as show
@@ -73,12 +73,9 @@ class Display:
         self._err = err
         self._label = label or "fetch"
         self._next = PLAIN_INTERVAL
-        self.latest: Snapshot | None = None
-        """What was shown last."""
 
     def tick(self, snapshot: Snapshot) -> None:
         """Show the state of the fetch."""
-        self.latest = snapshot
         if self._err.isatty():
             show(self._err, live_line(snapshot, self._label))
             return
