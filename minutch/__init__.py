@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.linkdb.store import LinkDb as LinkDb
+    from minutch.query.crawl import Crawl as Crawl
+    from minutch.query.crawl import open_crawl as open  # noqa: F401 - see __getattr__
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
     from minutch.segment.store import Segment as Segment
 
@@ -44,6 +46,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Configuration": "minutch.conf",
+    "Crawl": "minutch.query.crawl",
     "Counters": "minutch.job",
     "CrawlDatum": "minutch.records.crawldatum",
     "CrawlDb": "minutch.crawldb.store",
@@ -65,6 +68,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_WHERE[name]), name)
     if name == "jobs":
         return import_module("minutch.jobs")
+    if name == "open":  # not in __all__: `from minutch import *` leaves Python's own alone
+        return import_module("minutch.query.crawl").open_crawl
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -38,6 +38,13 @@ class Batch(NamedTuple):
         """How many records there are."""
         return len(self.key_at)
 
+    def filter(self, mask: npt.NDArray[np.bool_]) -> Batch:
+        """The records where `mask` is true."""
+        if mask.all():
+            return self
+        keys = self.key_at[mask], self.key_len[mask]
+        return Batch(self.keys, *keys, self.values, self.value_at[mask], self.value_len[mask])
+
     @classmethod
     def of(cls, keys: Sequence[bytes], values: Sequence[bytes]) -> Batch:
         """A batch of records that come one by one."""

@@ -118,14 +118,14 @@ def text_values(metadata: pl.Series, keys: pl.Series, name: str) -> pl.Series:
     found = entries(metadata, keys, [name])
     texts = found.filter(pl.col("kind") == TEXT).select("row", "value")
     others = found.filter(pl.col("kind") != TEXT).select("row", "kind", "value")
-    shown = pl.DataFrame(
-        [(row, _shown(kind, value)) for row, kind, value in others.iter_rows()], schema=texts.schema, orient="row"
+    rest = pl.DataFrame(
+        [(row, shown(kind, value)) for row, kind, value in others.iter_rows()], schema=texts.schema, orient="row"
     )
     values = pl.Series("value", [None], dtype=pl.Binary).new_from_index(0, len(metadata))
-    return pl.concat([texts, shown]).pipe(lambda table: values.scatter(table["row"], table["value"]))
+    return pl.concat([texts, rest]).pipe(lambda table: values.scatter(table["row"], table["value"]))
 
 
-def _shown(kind: int, value: bytes) -> bytes:
+def shown(kind: int, value: bytes) -> bytes:
     """A value that is no Text, as toString shows it."""
     name = ProtocolStatus.class_name if kind == STATUS else _CLASSES.get(kind)
     return value if name is None else str(lookup(name).from_bytes(value)).encode()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import mmap
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -69,21 +69,38 @@ def scan(
     `stored` leaves each value as the zlib stream that it is in the file, or makes one of it.
     Raises FormatError: damage, or other classes than <Text, value_class>.
     """
-    file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
-    file.require(value_class)
+    return scan_all([path], value_class, decode, threads=threads, span_size=span_size, stored=stored)
 
-    def tables(span: Span) -> Iterator[pl.DataFrame]:
+
+def scan_all(
+    paths: Iterable[Path],
+    value_class: str,
+    decode: Decode,
+    *,
+    threads: int = 0,
+    span_size: int = SPAN_SIZE,
+    stored: bool = False,
+) -> Iterator[pl.DataFrame]:
+    """The records of several files, one after the other, as `scan` reads them; small ones are read side by side."""
+
+    def spans() -> Iterator[tuple[SpannedFile, Span]]:
+        for path in paths:
+            file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
+            file.require(value_class)
+            yield from ((file, span) for span in file.spans())
+
+    def tables(file: SpannedFile, span: Span) -> Iterator[pl.DataFrame]:
         for batch in file.batches(span):
             try:
                 yield decode(batch)
             except FormatError as exc:
                 raise exc.within(file.path) from exc
 
-    def read(span: Span) -> Iterator[pl.DataFrame]:
-        found = tables(span)
+    def read(place: tuple[SpannedFile, Span]) -> Iterator[pl.DataFrame]:
+        found = tables(*place)
         return chain((next(found),), found)  # one is decoded here; there are more only where little unpacks to much
 
-    return chain.from_iterable(ordered(read, file.spans(), threads))
+    return chain.from_iterable(ordered(read, spans(), threads))
 
 
 def data_file(path: Path) -> Path:

@@ -1,0 +1,66 @@
+"""The tables `linkdb` and `links`: who links to each page, and with which words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import ClassVar, Final
+
+import polars as pl
+
+from minutch.linkdb.store import LinkDb
+from minutch.query.columns import urls_of
+from minutch.query.table import Column, Table
+from minutch.records.batch import Batch
+from minutch.records.links import Inlinks
+from minutch.records.links_columns import decode_inlinks
+from minutch.tables.links import LINKS_SPAN
+from minutch.tables.spans import scan_all
+
+LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
+
+
+class _LinkTable(Table):
+    def __init__(self, db: LinkDb) -> None:
+        self._db = db
+
+    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
+        def decode(batch: Batch) -> pl.DataFrame:
+            return self.make(self._rows(decode_inlinks(batch, self._db.layout)), columns)
+
+        return scan_all(self._db.require_parts(), Inlinks.class_name, decode, span_size=LINKS_SPAN)
+
+    @staticmethod
+    def _rows(links: pl.DataFrame) -> pl.DataFrame:
+        """The rows of the table from one of INLINKS_SCHEMA."""
+        raise NotImplementedError
+
+
+class LinksTable(_LinkTable):
+    """One row per link. A URL without links has none."""
+
+    name = "links"
+    columns: ClassVar = {
+        "url": Column(pl.String(), lambda rows: urls_of(rows["key"])),
+        "from_url": Column(pl.String(), lambda rows: urls_of(rows["from_url"])),
+        "anchor": Column(pl.String(), lambda rows: urls_of(rows["anchor"])),
+    }
+
+    @staticmethod
+    def _rows(links: pl.DataFrame) -> pl.DataFrame:
+        return links.filter(pl.col("from_url").is_not_null())
+
+
+class LinkDbTable(_LinkTable):
+    """One row per URL of the LinkDb, with the list of links to it."""
+
+    name = "linkdb"
+    columns: ClassVar = {
+        "url": Column(pl.String(), lambda rows: urls_of(rows["key"])),
+        "inlinks": Column(pl.List(LINK), lambda rows: rows["inlinks"]),
+    }
+
+    @staticmethod
+    def _rows(links: pl.DataFrame) -> pl.DataFrame:
+        link = pl.struct(from_url=urls_of(links["from_url"]), anchor=urls_of(links["anchor"]))
+        pairs = links.select("key", link.alias("link"), there=pl.col("from_url").is_not_null())
+        return pairs.group_by("key", maintain_order=True).agg(inlinks=pl.col("link").filter("there"))

@@ -1,0 +1,183 @@
+"""The table `pages`: one row for each fetch of each segment, and what came of it.
+
+    crawl_fetch    url, status, fetch_time, score; of its metadata: `_pst_`, `nutch.protocol.code`, `_rs_`, Content-Type
+    content        size
+    parse_data     digest (nutch.content.digest)
+
+The metadata of a fetch begins as that of the page's entry in the CrawlDb, which may keep the code and media type of an
+earlier round. So they count only where the protocol status says that the server has answered this time.
+Source: org.apache.nutch.fetcher.FetcherThread.output, org.apache.nutch.protocol.http.api.HttpBase.getProtocolOutput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import ClassVar, Final
+
+import polars as pl
+
+from minutch.errors import FormatError
+from minutch.formats.javaio import DataInput
+from minutch.query.columns import STATUS, TIME, enum_of, hosts, in_rows, statuses, times, urls_of
+from minutch.query.ranges import Stretch, each, stretches
+from minutch.query.table import Column, Table
+from minutch.records import crawldatum_columns, parsedata_columns
+from minutch.records import protocolstatus as codes
+from minutch.records.batch import Batch
+from minutch.records.content import Content
+from minutch.records.metadata import (
+    CONTENT_TYPE_KEY,
+    PROTO_STATUS_KEY,
+    RESPONSE_CODE_KEY,
+    RESPONSE_TIME_KEY,
+    SIGNATURE_KEY,
+)
+from minutch.records.metadata_columns import STATUS as STATUS_KIND
+from minutch.records.metadata_columns import entries, text_values
+from minutch.records.protocolstatus import CODE_NAMES, ProtocolStatus
+from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, Segment
+
+UNKNOWN: Final = "unknown"
+PROTOCOL_STATUS: Final = pl.Enum([*CODE_NAMES.values(), UNKNOWN])
+
+ANSWERED: Final = (
+    *(codes.SUCCESS, codes.NOTMODIFIED, codes.MOVED, codes.TEMP_MOVED),
+    *(codes.GONE, codes.NOTFOUND, codes.ACCESS_DENIED),
+)
+"""Protocol statuses that only a server's answer leads to."""
+_ANSWER: Final = "Http code="
+"""How the message of an `exception` begins that is an answer with another code."""
+_REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
+
+
+class Fetches:
+    """The fetches in a stretch of a segment."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        self._stretch = stretch
+        frame = stretch.read(CRAWL_FETCH, crawldatum_columns.decode)
+        self.frame = pl.DataFrame() if frame is None else frame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def segment(self) -> pl.Series:
+        """The name of the segment."""
+        return pl.Series([self._stretch.segment.name], dtype=pl.String).new_from_index(0, len(self))
+
+    @cached_property
+    def url(self) -> pl.Series:
+        """The URLs."""
+        return urls_of(self.frame["key"])
+
+    @cached_property
+    def protocol(self) -> pl.DataFrame:
+        """Code and message of each protocol status; null where there is none."""
+        found = entries(self.frame["metadata"], self.frame["key"], [PROTO_STATUS_KEY])
+        found = found.filter(pl.col("kind") == STATUS_KIND)
+        every = [ProtocolStatus.from_bytes(value) for value in found["value"]]
+        count = len(self)
+        return pl.DataFrame(
+            {
+                "code": in_rows(found["row"], pl.Series([one.code & 0xFF for one in every], dtype=pl.UInt8), count),
+                "message": in_rows(found["row"], pl.Series([one.message for one in every], dtype=pl.String), count),
+            }
+        )
+
+    @cached_property
+    def answered(self) -> pl.Series:
+        """Whether the server has answered."""
+        by_code = pl.col("code").is_in(ANSWERED)
+        by_message = (pl.col("code") == codes.EXCEPTION) & pl.col("message").str.starts_with(_ANSWER)
+        return self.protocol.select((by_code | by_message).fill_null(False)).to_series()
+
+    def of_answer(self, name: str) -> pl.Series:
+        """A value of the metadata (String) where the server has answered."""
+        values = urls_of(text_values(self.frame["metadata"], self.frame["key"], name))
+        return values.zip_with(self.answered, pl.Series([None], dtype=pl.String))
+
+    @property
+    def protocol_status(self) -> pl.Series:
+        """Nutch's names of the protocol statuses."""
+        return enum_of(self.protocol["code"], CODE_NAMES, PROTOCOL_STATUS, UNKNOWN)
+
+    def message(self, *, of_redirects: bool) -> pl.Series:
+        """The messages of the protocol statuses of redirects (where they lead), or of all others."""
+        mine = pl.col("code").is_in(_REDIRECTS) == of_redirects
+        return self.protocol.select(pl.when(mine).then("message")).to_series()
+
+    @property
+    def size(self) -> pl.Series:
+        """Bytes of the page as it is stored."""
+        return self._beside(CONTENT, _sizes, pl.Int64())
+
+    @property
+    def digest(self) -> pl.Series:
+        """The page's signature, in hexadecimal."""
+        return self._beside(PARSE_DATA, _digests, pl.String())
+
+    def _beside(self, folder: str, decode: object, dtype: pl.DataType) -> pl.Series:
+        table = self._stretch.read(folder, decode)  # type: ignore[arg-type]
+        if table is None:
+            return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
+        mine = self.frame.select("key", "nth")
+        return mine.join(table, on=["key", "nth"], how="left", maintain_order="left")["value"]
+
+
+def _sizes(batch: Batch) -> pl.DataFrame:
+    """The sizes of the pages of a batch of Contents."""
+    return pl.DataFrame({"value": pl.Series([_size(batch, row) for row in range(batch.size)], dtype=pl.Int64)})
+
+
+def _size(batch: Batch, row: int) -> int:
+    data = DataInput(batch.value(row))
+    try:
+        if data.read_int() != -1:
+            return len(Content.from_bytes(batch.value(row)).content)
+        data.skip(data.read_vint())
+        data.skip(data.read_vint())
+        return data.read_int()
+    except FormatError as exc:
+        raise exc.at(f"record of {batch.key(row)!r}") from exc
+
+
+def _digests(batch: Batch) -> pl.DataFrame:
+    found = parsedata_columns.decode(batch).first_values(SIGNATURE_KEY, "content")
+    return pl.DataFrame({"value": urls_of(found)})
+
+
+def _number(texts: pl.Series) -> pl.Series:
+    return texts.cast(pl.Int32, strict=False)
+
+
+class PagesTable(Table):
+    """The fetches of segments, segment by segment, sorted by URL in each."""
+
+    name = "pages"
+    columns: ClassVar = {
+        "segment": Column(pl.String(), lambda rows: rows.segment),
+        "url": Column(pl.String(), lambda rows: rows.url),
+        "host": Column(pl.String(), lambda rows: hosts(rows.url)),
+        "status": Column(STATUS, lambda rows: statuses(rows.frame["status"])),
+        "fetch_time": Column(TIME, lambda rows: times(rows.frame["fetch_time"])),
+        "code": Column(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_CODE_KEY))),
+        "protocol_status": Column(PROTOCOL_STATUS, lambda rows: rows.protocol_status),
+        "reason": Column(pl.String(), lambda rows: rows.message(of_redirects=False)),
+        "response_ms": Column(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_TIME_KEY))),
+        "content_type": Column(pl.String(), lambda rows: rows.of_answer(CONTENT_TYPE_KEY)),
+        "size": Column(pl.Int64(), lambda rows: rows.size),
+        "redirect_to": Column(pl.String(), lambda rows: rows.message(of_redirects=True)),
+        "digest": Column(pl.String(), lambda rows: rows.digest),
+        "score": Column(pl.Float32(), lambda rows: rows.frame["score"]),
+    }
+    folders: Final = {"size": CONTENT, "digest": PARSE_DATA}
+    """Column -> the folder that it needs beside crawl_fetch."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = [segment for segment in segments if segment.has(CRAWL_FETCH)]
+
+    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
+        folders = [CRAWL_FETCH, *(folder for name, folder in self.folders.items() if name in columns)]
+        return each(lambda stretch: self.make(Fetches(stretch), columns), stretches(self._segments, folders))

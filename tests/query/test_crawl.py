@@ -1,0 +1,73 @@
+"""`minutch.open`, and the tables of a crawl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import minutch
+from minutch.errors import StoreError
+from minutch.records.crawldatum import CrawlDatum
+from tests.support.crawldbs import DAY, NOW, metadata, write_db
+from tests.support.golden import GOLDEN, needs_golden
+
+CRAWL = "crawl-small/run-rich-r2/crawl"
+
+
+def test_what_is_no_crawl_is_an_error_that_says_what_may_be_meant(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no folder"):
+        minutch.open(tmp_path / "nothing")
+    with pytest.raises(StoreError, match="is no crawl: it has none of crawldb, linkdb, segments, hostdb"):
+        minutch.open(tmp_path)
+    write_db(tmp_path / "crawldb", [("http://a.org/", CrawlDatum())])
+    with pytest.raises(StoreError) as caught:
+        minutch.open(tmp_path / "crawldb")
+    assert caught.value.hint == f"name the folder of the crawl: {tmp_path}"
+
+
+def test_the_entries_of_a_crawldb_have_typed_columns(tmp_path: Path) -> None:
+    signature = bytes(range(16))
+    entries = [
+        ("http://a.org/", CrawlDatum(2, 60, 1.5, NOW, NOW - DAY, 3, signature, metadata(kind="x", é="ü"))),
+        ("http://user@B.org:81/x", CrawlDatum(99, 0, 0.0, 0)),
+        ("nothing", CrawlDatum(1, 7, -1.0, -5)),
+    ]
+    write_db(tmp_path / "crawldb", entries, parts=2)
+    table = minutch.open(tmp_path).crawldb
+    found = table.scan().sort("url").collect()
+    assert found.schema == table.schema
+    assert len(table) == 3
+    first, second, third = found.iter_rows(named=True)
+    assert (first["url"], first["host"], first["status"]) == ("http://a.org/", "a.org", "db_fetched")
+    assert first["fetch_time"].timestamp() * 1000 == NOW
+    assert first["modified_time"].timestamp() * 1000 == NOW - DAY
+    assert (first["fetch_interval"], first["retries"], first["score"]) == (60, 3, 1.5)
+    assert first["signature"] == signature.hex()
+    assert sorted((pair["key"], pair["value"]) for pair in first["metadata"]) == [("kind", "x"), ("é", "ü")]
+    assert (second["host"], second["status"], second["modified_time"]) == ("B.org", "unknown", None)
+    assert (second["signature"], second["metadata"]) == (None, [])
+    assert third["host"] is None
+
+
+@needs_golden(CRAWL)
+def test_every_table_of_a_crawl_by_nutch() -> None:
+    crawl = minutch.open(GOLDEN / CRAWL)
+    sizes = {name: len(table) for name, table in crawl.tables.items()}
+    assert sizes == {
+        "crawldb": 109,
+        "linkdb": 98,
+        "links": 133,
+        "pages": 111,
+        "parses": 62,
+        "hosts": 6,
+        "duplicates": 4,
+    }
+    for table in crawl.tables.values():
+        assert table.scan().collect().schema == table.schema
+    linked = crawl.linkdb.scan().select(pl.col("inlinks").list.len().sum()).collect().item()
+    assert linked == 133
+    pages = crawl.tables["pages"].scan().collect()
+    assert pages.filter(pl.col("code") == 200)["digest"].is_not_null().sum() == 62
+    assert pages.filter(pl.col("status") == "fetch_success")["size"].null_count() == 0
