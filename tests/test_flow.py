@@ -60,7 +60,7 @@ CLASSES |= {"crawl.AdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule", "c
 CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
 """Classes of Nutch that are run by their names alone."""
 
-OWN = {"init", "crawl", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
+OWN = {"init", "crawl", "fsck", "unlock", "text", "search", "serve", "simulate", "warm", "completion"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
