@@ -19,13 +19,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, AbstractFetchSchedule
+from minutch.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, STATUS_UNKNOWN, AbstractFetchSchedule
+from minutch.records import crawldatum as status
 from minutch.report.chance import chances
 from minutch.report.poisson import Floats, Shares, missed
 from minutch.report.rates import Bits, Ints
 
 DAY: Final = 86_400_000
-_TIMES: Final = ("fetch_time", "modified_time", "fetch_interval", "retries")
+_CHANGING: Final = ("status", "fetch_time", "modified_time", "fetch_interval", "retries")
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class _Run:
 
     def _put(self, rows: NDArray[Any], frame: pl.DataFrame) -> None:
         columns = []
-        for name in _TIMES:
+        for name in _CHANGING:
             values = self._entries[name].to_numpy().copy()
             values[rows] = frame[name].to_numpy()
             columns.append(pl.Series(name, values))
@@ -162,17 +163,24 @@ class _Run:
 def updated(
     schedule: AbstractFetchSchedule, entries: pl.DataFrame, changed: NDArray[np.bool_], now: int, max_interval: int
 ) -> pl.DataFrame:
-    """Entries after a fetch at `now` (ms), as updatedb writes them."""
+    """Entries after a fetch at `now` (ms), as updatedb writes them.
+
+    An entry whose interval grew beyond `max_interval` becomes db_unfetched and loses its signature: whether its page
+    has changed is not known then at the next fetch.
+    """
     before, fetched = entries["modified_time"], pl.Series([now], dtype=pl.Int64).new_from_index(0, len(entries))
-    state = pl.Series(np.where(changed, STATUS_MODIFIED, STATUS_NOTMODIFIED).astype(np.int8))
+    known = entries["status"].to_numpy() != status.STATUS_DB_UNFETCHED
+    same = known & ~changed
+    state = pl.Series(np.select([same, known], [STATUS_NOTMODIFIED, STATUS_MODIFIED], STATUS_UNKNOWN).astype(np.int8))
     frame = entries.with_columns(fetch_time=fetched)
     frame = schedule.set_fetch_schedule_columns(frame, entries["fetch_time"], before, fetched, before, state)
-    frame = frame.with_columns(modified_time=before.zip_with(pl.Series(~changed), frame["modified_time"]))
+    codes = np.where(same, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_FETCHED)
+    frame = frame.with_columns(
+        modified_time=before.zip_with(pl.Series(same), frame["modified_time"]),
+        status=pl.Series(codes, dtype=pl.UInt8),
+    )
     too_long = frame["fetch_interval"] > max_interval
     if not too_long.any():
         return frame
     forced = schedule.force_refetch_columns(frame, False, now)
-    return frame.with_columns(
-        fetch_interval=forced["fetch_interval"].zip_with(too_long, frame["fetch_interval"]),
-        modified_time=forced["modified_time"].zip_with(too_long, frame["modified_time"]),
-    )
+    return frame.with_columns(forced[name].zip_with(too_long, frame[name]).alias(name) for name in _CHANGING)

@@ -9,22 +9,28 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from minutch.conf import Configuration
 from minutch.crawldb.schedule import (
     STATUS_MODIFIED,
     STATUS_NOTMODIFIED,
+    STATUS_UNKNOWN,
     AbstractFetchSchedule,
     DefaultFetchSchedule,
     fetch_schedule,
 )
+from minutch.crawldb.transitions import UpdateSettings, update
 from minutch.formats.writables import FloatWritable, MapWritable, Text
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.report.chance import chances
-from minutch.report.forecast import DAY, Forecast, Pages, Plan, forecast
+from minutch.report.forecast import DAY, Forecast, Pages, Plan, forecast, updated
 from minutch.report.poisson import best
+from minutch.tables.merge import sort_by_key
+from minutch.tables.packed import pack
 from minutch.tables.rows import records, to_frame
+from tests.support.tables import patched_frame
 
 NOW = 1_800_000_000_000
 YEAR = 365 * 86_400
@@ -138,12 +144,14 @@ def one_by_one(plan_schedule: AbstractFetchSchedule, some: Pages, plan: Plan, ma
                 sums["fetches"] += 1
                 sums["unchanged"] += not changed
                 sums["missed"] += some.rate[i] * age - (1 - fresh)
-                state = STATUS_MODIFIED if changed else STATUS_NOTMODIFIED
+                known = datum.status != status.STATUS_DB_UNFETCHED
+                state = (STATUS_MODIFIED if changed else STATUS_NOTMODIFIED) if known else STATUS_UNKNOWN
                 before, modified = datum.fetch_time, datum.modified_time
                 datum.fetch_time = now
                 plan_schedule.set_fetch_schedule(url, datum, before, modified, now, modified, state)
-                if not changed:
+                if known and not changed:
                     datum.modified_time = modified
+                datum.status = status.STATUS_DB_NOTMODIFIED if known and not changed else status.STATUS_DB_FETCHED
                 if datum.fetch_interval > max_interval:
                     plan_schedule.force_refetch(url, datum, False, now)
                 fetched_at[i] = now
@@ -209,3 +217,34 @@ def test_nothing_to_fetch_and_nobody_to_fetch() -> None:
     assert list(found.fetches) == [0, 0, 0] and isinstance(found, Forecast)
     later = forecast(schedule(), pages(3, 0.1, interval=80), Plan(NOW, 3), YEAR)
     assert later.fetches.sum() == 0 and pl.Series(later.fresh).is_sorted(descending=True)
+
+
+# -- updatedb --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["", ADAPTIVE, MIME])
+@pytest.mark.parametrize("max_interval", ["7776000", "1000000"])
+def test_entries_become_what_updatedb_makes_of_them(name: str, max_interval: str) -> None:
+    """Fetch after fetch, with changes by chance; what is longer than db.fetch.interval.max is forgotten on the way."""
+    settings = {"plugin.includes": "scoring-opic", "db.fetch.interval.max": max_interval}
+    settings |= {"db.fetch.schedule.class": name} if name else {}
+    rules = UpdateSettings.from_conf(Configuration.load([], overrides=settings))
+    mine = sort_by_key(pages(60, 0.1, metadata=True).entries)
+    theirs, versions = mine.with_columns(signature=pl.Series([b"version 0"] * 60)), [0] * 60
+    chance, now, forgotten = np.random.default_rng(4), NOW, 0
+    for _ in range(12):
+        now += int(chance.integers(1, 40)) * DAY
+        changed = chance.random(60) < 0.4
+        versions = [version + bool(new) for version, new in zip(versions, changed, strict=True)]
+        seen = pl.Series([f"version {version}".encode() for version in versions])
+        fetches = theirs.with_columns(
+            status=pl.lit(status.STATUS_FETCH_SUCCESS, pl.UInt8), fetch_time=pl.lit(now, pl.Int64)
+        )
+        signed = theirs.with_columns(status=pl.lit(status.STATUS_SIGNATURE, pl.UInt8), signature=seen)
+        segment = sort_by_key(pl.concat([fetches, signed.with_columns(metadata=pl.lit(None, pl.Binary))]))
+        theirs = patched_frame(update(pack(theirs), pack(segment), rules, now)[0])
+        mine = updated(rules.schedule, mine, changed, now, rules.max_interval)
+        columns = ["key", "status", "fetch_time", "modified_time", "fetch_interval", "retries", "metadata"]
+        assert_frame_equal(mine.select(columns), theirs.select(columns))
+        forgotten += int((mine["status"] == status.STATUS_DB_UNFETCHED).sum())
+    assert forgotten or not name
