@@ -46,7 +46,7 @@ def live_line(snapshot: Snapshot, label: str = "fetch") -> str:
         f"{snapshot.bytes / seconds / 1024:,.0f} KB/s",
         f"{snapshot.queues:,} host{'s' * (snapshot.queues != 1)}",
         f"{snapshot.errors:,} error{'s' * (snapshot.errors != 1)}",
-        time_left(snapshot),
+        "paused" if snapshot.paused else time_left(snapshot),
     ]
     return ", ".join(filter(None, parts))
 

@@ -149,10 +149,12 @@ class FetchLoop:
         now = self.clock.now()
         if wanted:
             if not self._leaving:
+                log.info("the fetch is held: nothing new is asked for")
                 self.pause.begin(now)
             return
         lasted = self.pause.end(now)
         if lasted:
+            log.info("the fetch goes on, after %.1f s", lasted / 1000)
             limit = self.queues.settings.time_limit
             if limit != NEVER:
                 self.queues.settings = replace(self.queues.settings, time_limit=limit + lasted)

@@ -40,6 +40,7 @@ NOW = Snapshot(
 def test_live_line() -> None:
     line = live_line(NOW, "round 12 of 20, fetch")
     assert line == "round 12 of 20, fetch: 12,500 of 25,000 pages, 150/s, 3,683 KB/s, 87 hosts, 12 errors, 1:23 left"
+    assert live_line(replace(NOW, paused=True)).endswith("87 hosts, 12 errors, paused")
     small = replace(NOW, done=37, total=50, seconds=12, bytes=9000, queues=1, errors=1, longest_queue=40.0)
     assert live_line(small) == "fetch: 37 of 50 pages, 3.1/s, 1 KB/s, 1 host, 1 error, 0:40 left"
     assert len(live_line(small, "round 1 of 3, fetch")) < 80

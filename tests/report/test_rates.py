@@ -69,7 +69,7 @@ def test_the_weights_make_what_was_seen_likelier_than_others() -> None:
 
 @pytest.mark.parametrize("rate", [0.003, 0.05, 0.2])
 def test_a_population_of_one_rate(rate: float) -> None:
-    count = 8000
+    count = 4000
     found = drawn(seen(np.full(count, rate), 2, 10.0), count, hashes(count), chances(hashes(count), 0, 0))
     for days in (5, 10, 20):
         assert np.exp(-days * found).mean() == pytest.approx(math.exp(-days * rate), abs=0.02)
