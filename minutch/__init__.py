@@ -19,6 +19,9 @@ The life of a URL, in order:
     db = CrawlDb(Path("crawl/crawldb"))
     print(len(db), db["https://www.example.org/"])
     fetched = [url for url, datum in db.items() if datum.status_name == "db_fetched"]
+
+A whole crawl is opened by `minutch.open`: its tables for Polars, Arrow and pandas (`minutch.query`), its jobs as
+methods (`minutch.api`).
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from minutch import jobs as jobs
+    from minutch.api import Crawl as Crawl
+    from minutch.api import open_crawl as open  # noqa: F401 - see __getattr__
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
@@ -37,8 +42,6 @@ if TYPE_CHECKING:
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.linkdb.store import LinkDb as LinkDb
-    from minutch.query.crawl import Crawl as Crawl
-    from minutch.query.crawl import open_crawl as open  # noqa: F401 - see __getattr__
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
     from minutch.segment.store import Segment as Segment
 
@@ -46,7 +49,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Configuration": "minutch.conf",
-    "Crawl": "minutch.query.crawl",
+    "Crawl": "minutch.api",
     "Counters": "minutch.job",
     "CrawlDatum": "minutch.records.crawldatum",
     "CrawlDb": "minutch.crawldb.store",
@@ -69,7 +72,7 @@ def __getattr__(name: str) -> Any:
     if name == "jobs":
         return import_module("minutch.jobs")
     if name == "open":  # not in __all__: `from minutch import *` leaves Python's own alone
-        return import_module("minutch.query.crawl").open_crawl
+        return import_module("minutch.api").open_crawl
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

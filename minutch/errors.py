@@ -10,6 +10,7 @@
     ├── StoreError                  a database or segment directory that is missing, incomplete or in the way
     │   └── LockedError             somebody else holds the lock: names the owner
     ├── ExpressionError             a filter expression (JEXL subset) that can't be compiled or evaluated
+    ├── QueryError                  an SQL statement that is not understood, or asks for what is not there
     ├── UrlError                    a string that is not a URL (also a ValueError)
     ├── IndexWriterError            an index writer that can't write: the index job ends
     │   └── IndexBusyError          the same for the moment: the batch is tried again
@@ -134,6 +135,10 @@ class LockedError(StoreError):
 
 class ExpressionError(MinutchError):
     """A filter expression (JEXL subset) that can't be compiled or evaluated."""
+
+
+class QueryError(MinutchError):
+    """An SQL statement that is not understood, or that asks for what is not there."""
 
 
 class UrlError(MinutchError, ValueError):

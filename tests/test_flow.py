@@ -60,7 +60,8 @@ CLASSES |= {"crawl.AdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule", "c
 CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
 """Classes of Nutch that are run by their names alone."""
 
-OWN = {"init", "crawl", "fsck", "unlock", "text", "search", "serve", "simulate", "warm", "completion"}
+OWN = {"init", "crawl", "sql", "fsck", "unlock", "text", "search", "serve", "warm", "completion", "export", "import"}
+OWN |= {"simulate"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -77,7 +78,7 @@ def test_a_commands_module_runs_and_has_a_usage(command: flow.Command) -> None:
 def test_modules_are_named_like_their_commands() -> None:
     for command in flow.commands().values():
         if command.name != "plugin":
-            assert command.module.rpartition(".")[2] == command.name
+            assert command.module.rpartition(".")[2].removesuffix("_") == command.name
 
 
 def test_the_readme_has_the_table() -> None:

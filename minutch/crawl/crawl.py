@@ -251,6 +251,7 @@ class Crawl:
             context = replace(self.context, conf=conf, reports={}, label=label)
             code = int(importlib.import_module(command.module).run(arguments, context))
         self.screen.row(name, self.context.clock.monotonic() - started, context.reports)
+        self._keep(context.reports)
         if any(counters.get(INTERRUPTED) for counters in context.reports.values()):
             raise KeyboardInterrupt  # a signal came when all was fetched; the next run goes on from there
         if code != 0 and code not in allowed:
@@ -260,6 +261,13 @@ class Crawl:
         elif name == "updatedb":
             self.totals.statuses = _statuses(context.reports)
         return code
+
+    def _keep(self, reports: Mapping[str, Counters]) -> None:
+        """Add a step's counters to those of the crawl; of the CrawlDb's statuses the last ones stay."""
+        for title, counters in reports.items():
+            mine = self.context.reports.setdefault(title, Counters())
+            for name, count in counters.items():
+                mine[name] = count if name.startswith("db_") else mine.get(name, 0) + count
 
     def _check_seeds(self, reports: Mapping[str, Counters]) -> None:
         """A crawl without seeds is none."""

@@ -24,7 +24,7 @@ from typing import Final, TypeVar
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.records.batch import Batch, string_column
+from minutch.records.batch import Batch
 from minutch.segment.store import CONTENT, CRAWL_FETCH, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.tables.keyranges import KeyRange, SortedPart
 
@@ -95,11 +95,6 @@ def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Sourc
             if kind != CONTENTS or content:
                 found.append(Source(kind, segment.parts(folder), LAYOUTS[folder].value_class))
     return found
-
-
-def keys_of(batch: Batch) -> pl.Series:
-    """The keys of a batch."""
-    return string_column("key", batch.keys, batch.key_at, batch.key_len)
 
 
 def within(error: FormatError, path: Path | None) -> FormatError:

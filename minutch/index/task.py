@@ -21,14 +21,14 @@ from minutch.conf import Configuration
 from minutch.errors import FormatError
 from minutch.formats.writables import MapWritable, Text
 from minutch.index import join
-from minutch.index.inputs import CONTENTS, CRAWLDB, FETCH, LINKS, PARSE, TEXT, Inputs, keys_of, within
+from minutch.index.inputs import CONTENTS, CRAWLDB, FETCH, LINKS, PARSE, TEXT, Inputs, within
 from minutch.index.writers import Encoded, Encoders
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_INDEXER, IndexingFilters, ScoringFilters, URLFilters, URLNormalizers
 from minutch.plugin.documents import Documents, Links, Pages
 from minutch.records import crawldatum as status
 from minutch.records import crawldatum_columns
-from minutch.records.batch import Batch
+from minutch.records.batch import Batch, keys_of
 from minutch.records.content import Content
 from minutch.records.links_columns import decode_inlinks
 from minutch.records.metadata import REPR_URL_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY

@@ -94,9 +94,11 @@ def _drop_schema(schema: Any) -> None:
 
 
 def _let_go() -> None:
-    """Give back what Polars no longer needs."""
-    for token in [token for token, (flag, *_) in list(_held.items()) if flag.value]:
-        _held.pop(token, None)
+    """Give back what Polars no longer needs. Other threads may do the same."""
+    for token in tuple(_held):
+        held = _held.get(token)
+        if held is not None and held[0].value:
+            _held.pop(token, None)
 
 
 _release_schema = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))(_drop_schema)

@@ -59,40 +59,46 @@ def decode(
 ) -> Bool:
     """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a plain version 7.
 
-    Where values are `optional`, one without a byte gives zeros.
+    A column without room is not wanted. Where values are `optional`, one without a byte gives zeros.
     """
     for i in range(len(at)):
         p = at[i]
         size = length[i]
-        if optional and size == 0:
-            status[i] = retries[i] = interval[i] = score_bits[i] = fetch_time[i] = modified_time[i] = 0
-            signature_at[i] = signature_len[i] = metadata_at[i] = metadata_len[i] = 0
-            continue
-        if size < FIXED_SIZE + 1 or buf[p] != 7:
+        empty = optional and size == 0
+        if not empty and (size < FIXED_SIZE + 1 or buf[p] != 7):
             return False
-        status[i] = buf[p + 1]
-        fetch_time[i] = long_at(buf, p + 2)
-        retries[i] = np.int8(buf[p + 10])
-        interval[i] = int_at(buf, p + 11)
-        score_bits[i] = int_at(buf, p + 15)
-        modified_time[i] = long_at(buf, p + 19)
-        signed = np.int64(np.int8(buf[p + 27]))
-        signature = signed if signed > 0 else 0
-        flag = FIXED_SIZE + signature
-        if size <= flag:
-            return False
-        signature_at[i] = p + FIXED_SIZE
-        signature_len[i] = signature
-        metadata_at[i] = p + flag + 1
-        metadata_len[i] = 0
-        if buf[p + flag]:
-            entries = map_size(buf, p + flag + 1, p + size)
-            if entries < 0:
-                return False
-            if entries > 0:
-                metadata_len[i] = size - flag - 1
-        elif size != flag + 1:
-            return False
+        if len(status):
+            status[i] = 0 if empty else buf[p + 1]
+        if len(fetch_time):
+            fetch_time[i] = 0 if empty else long_at(buf, p + 2)
+        if len(retries):
+            retries[i] = 0 if empty else np.int8(buf[p + 10])
+        if len(interval):
+            interval[i] = 0 if empty else int_at(buf, p + 11)
+        if len(score_bits):
+            score_bits[i] = 0 if empty else int_at(buf, p + 15)
+        if len(modified_time):
+            modified_time[i] = 0 if empty else long_at(buf, p + 19)
+        if len(signature_at) or len(metadata_at):
+            signature, entries = np.int64(0), np.int64(0)
+            flag = np.int64(FIXED_SIZE)
+            if not empty:
+                signature = max(np.int64(np.int8(buf[p + 27])), np.int64(0))
+                flag = FIXED_SIZE + signature
+                if size <= flag:
+                    return False
+                if buf[p + flag]:
+                    entries = map_size(buf, p + flag + 1, p + size)
+                    if entries < 0:
+                        return False
+                elif size != flag + 1:
+                    return False
+            if len(signature_at):
+                signature_at[i] = p + FIXED_SIZE
+                signature_len[i] = signature
+            if len(metadata_at):
+                metadata_at[i] = p + flag + 1
+                metadata_len[i] = size - flag - 1 if entries > 0 else 0
     return True
 
 

@@ -15,12 +15,10 @@ from minutch.query.crawldb import CrawlDbTable
 from minutch.query.duplicates import DuplicatesTable
 from minutch.query.hosts import CountedHostsTable, HostDbTable
 from minutch.query.links import LinkDbTable, LinksTable
-from minutch.query.pages import PagesTable
-from minutch.query.parses import ParsesTable
+from minutch.query.segments import SEGMENTS, Segments
 from minutch.query.table import Table
-from minutch.segment.store import Segment, segments_in
 
-CRAWLDB, LINKDB, SEGMENTS, HOSTDB = "crawldb", "linkdb", "segments", "hostdb"
+CRAWLDB, LINKDB, HOSTDB = "crawldb", "linkdb", "hostdb"
 _FOLDERS: Final = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
 
 
@@ -34,10 +32,9 @@ class Crawl:
         return f"minutch.open({str(self.path)!r})"
 
     @property
-    def segments(self) -> list[Segment]:
+    def segments(self) -> Segments:
         """The segments that are there now, the oldest first."""
-        folder = self.path / SEGMENTS
-        return segments_in(folder) if folder.is_dir() else []
+        return Segments(self.path / SEGMENTS)
 
     @property
     def crawldb(self) -> CrawlDbTable:
@@ -50,16 +47,20 @@ class Crawl:
         return LinkDbTable(LinkDb(self.path / LINKDB))
 
     @property
+    def hostdb(self) -> HostDbTable:
+        """The HostDb."""
+        return HostDbTable(HostDb(self.path / HOSTDB))
+
+    @property
     def tables(self) -> Mapping[str, Table]:
         """Every table by the name that it has in SQL."""
-        hostdb = HostDb(self.path / HOSTDB)
         tables: list[Table] = [
             self.crawldb,
             self.linkdb,
             LinksTable(LinkDb(self.path / LINKDB)),
-            PagesTable(self.segments),
-            ParsesTable(self.segments),
-            HostDbTable(hostdb) if hostdb.exists() else CountedHostsTable(self.crawldb),
+            self.segments.pages,
+            self.segments.parses,
+            self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
             DuplicatesTable(self.crawldb),
         ]
         return {table.name: table for table in tables}

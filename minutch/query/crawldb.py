@@ -1,72 +1,112 @@
-"""The table `crawldb`: every URL that a crawl knows, its status and when it is due."""
+"""The table `crawldb`: every URL that a crawl knows, its status and when it is due. And files of segments like it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from minutch.crawldb.store import CrawlDb
+from minutch.kernels.maps import gather
 from minutch.query.columns import (
     METADATA,
     STATUS,
     TIME,
     hex_of,
-    hosts,
     known_times,
     metadata_lists,
     statuses,
     times,
     urls_of,
 )
-from minutch.query.table import Column, Table
+from minutch.query.skipping import piecewise
+from minutch.query.table import Column, Request, Table, once, part_file
 from minutch.records import crawldatum_columns
-from minutch.records.batch import Batch
+from minutch.records.batch import Batch, keys_of
 from minutch.tables.crawldata import CRAWL_DATUM
-from minutch.tables.spans import scan_all
+from minutch.urls.hosts import host_column
 
 
 class Entries:
-    """CrawlDatums with their URLs. Each property is made when it is asked for."""
+    """CrawlDatums with their URLs. What they hold is looked at when it is asked for."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
 
-    @cached_property
-    def frame(self) -> pl.DataFrame:
-        """As a table of CRAWLDB_SCHEMA."""
-        return crawldatum_columns.decode(self._batch)
+    def filter(self, mask: pl.Series) -> Entries:
+        """The entries where `mask` is true."""
+        return Entries(self._batch.filter(mask.to_numpy()))
 
-    @cached_property
+    @once
+    def _keys(self) -> Batch:
+        """The keys in a buffer of their own: a row that is kept does not keep a stretch of the file in memory."""
+        batch = self._batch
+        out, at = np.empty(int(batch.key_len.sum(dtype=np.int64)), np.uint8), np.empty(batch.size, np.int64)
+        gather(batch.key_at + batch.keys.ctypes.data, batch.key_len, out, at)
+        return batch._replace(keys=out, key_at=at)
+
+    @once
+    def key(self) -> pl.Series:
+        """The URLs as bytes."""
+        return keys_of(self._keys)
+
+    @once
     def url(self) -> pl.Series:
         """The URLs."""
-        return urls_of(self.frame["key"])
+        return urls_of(self.key)
+
+    @property
+    def host(self) -> pl.Series:
+        """The hosts of the URLs."""
+        return host_column(self._keys.keys, self._keys.key_at, self._keys.key_len)
+
+    def field(self, name: str) -> pl.Series:
+        """A column of CRAWLDB_SCHEMA."""
+        return crawldatum_columns.decode_fields(self._batch, [name])[0]
 
 
 COLUMNS: Final = {
     "url": Column(pl.String(), lambda rows: rows.url),
-    "host": Column(pl.String(), lambda rows: hosts(rows.url)),
-    "status": Column(STATUS, lambda rows: statuses(rows.frame["status"])),
-    "fetch_time": Column(TIME, lambda rows: times(rows.frame["fetch_time"])),
-    "modified_time": Column(TIME, lambda rows: known_times(rows.frame["modified_time"])),
-    "fetch_interval": Column(pl.Int32(), lambda rows: rows.frame["fetch_interval"]),
-    "retries": Column(pl.Int8(), lambda rows: rows.frame["retries"]),
-    "score": Column(pl.Float32(), lambda rows: rows.frame["score"]),
-    "signature": Column(pl.String(), lambda rows: hex_of(rows.frame["signature"])),
-    "metadata": Column(METADATA, lambda rows: metadata_lists(rows.frame["metadata"], rows.frame["key"])),
+    "host": Column(pl.String(), lambda rows: rows.host),
+    "status": Column(STATUS, lambda rows: statuses(rows.field("status"))),
+    "fetch_time": Column(TIME, lambda rows: times(rows.field("fetch_time"))),
+    "modified_time": Column(TIME, lambda rows: known_times(rows.field("modified_time"))),
+    "fetch_interval": Column(pl.Int32(), lambda rows: rows.field("fetch_interval")),
+    "retries": Column(pl.Int8(), lambda rows: rows.field("retries")),
+    "score": Column(pl.Float32(), lambda rows: rows.field("score")),
+    "signature": Column(pl.String(), lambda rows: hex_of(rows.field("signature"))),
+    "metadata": Column(METADATA, lambda rows: metadata_lists(rows.field("metadata"), rows.key)),
 }
 
 
-class CrawlDbTable(Table):
+class EntriesTable(Table):
+    """The entries in files of <Text, CrawlDatum>, file by file."""
+
+    columns = COLUMNS
+    cheapest = "retries"
+
+    def __init__(self, name: str, paths: Callable[[], list[Path]]) -> None:
+        self.name = name
+        self._paths = paths
+
+    def partitions(self) -> Mapping[str, Table]:
+        parts = self._paths()
+        return {part_file(number): EntriesTable(self.name, [path].copy) for number, path in enumerate(parts)}
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        def decode(batch: Batch) -> pl.DataFrame:
+            return self.make(Entries(batch), request)
+
+        return piecewise(self._paths(), CRAWL_DATUM, decode, request)
+
+
+class CrawlDbTable(EntriesTable):
     """The entries of a CrawlDb, partition by partition, sorted by URL in each."""
 
-    name = "crawldb"
-    columns = COLUMNS
+    key = "url"
 
     def __init__(self, db: CrawlDb) -> None:
-        self._db = db
-
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
-        return scan_all(self._db.require_parts(), CRAWL_DATUM, lambda batch: self.make(Entries(batch), columns))
+        super().__init__("crawldb", db.require_parts)

@@ -7,14 +7,14 @@ Source: org.apache.nutch.crawl.DeduplicationJob.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import polars as pl
 
 from minutch.query.columns import STATUS
 from minutch.query.crawldb import CrawlDbTable
-from minutch.query.table import Column, Table
+from minutch.query.table import Column, Request, Table
 
 _DUPLICATE: Final = "db_duplicate"
 _FETCHED: Final = ("db_fetched", "db_notmodified", _DUPLICATE)
@@ -35,10 +35,12 @@ class DuplicatesTable(Table):
     def __init__(self, entries: CrawlDbTable) -> None:
         self._entries = entries
 
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         fetched = self._entries.scan().filter(pl.col("status").is_in(_FETCHED) & pl.col("signature").is_not_null())
         hashes = fetched.select(pl.col("signature").hash()).collect(engine="streaming").to_series()
         repeated = hashes.filter(hashes.is_duplicated()).unique()
-        candidates = fetched.select("signature", "url", "status").filter(pl.col("signature").hash().is_in(repeated.implode()))
+        candidates = fetched.select("signature", "url", "status").filter(
+            pl.col("signature").hash().is_in(repeated.implode())
+        )
         rows = candidates.collect(engine="streaming").with_columns(group_size=pl.len().over("signature"))
-        yield self.make(rows.filter(pl.col("group_size") > 1).sort("signature", "url"), columns)
+        yield self.make(rows.filter(pl.col("group_size") > 1).sort("signature", "url"), request)

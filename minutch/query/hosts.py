@@ -9,7 +9,7 @@ score          as it is there                           null
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from operator import itemgetter
 from typing import ClassVar, Final
 
@@ -18,7 +18,7 @@ import polars as pl
 from minutch.hostdb.store import HOST_DATUM, HostDb
 from minutch.query.columns import urls_of
 from minutch.query.crawldb import CrawlDbTable
-from minutch.query.table import Column, Table
+from minutch.query.table import Column, Request, Table
 from minutch.records import hostdatum_columns
 from minutch.records.batch import Batch
 from minutch.tables.spans import scan_all
@@ -32,6 +32,8 @@ class HostDbTable(Table):
     """The records of a HostDb."""
 
     name = "hosts"
+    cheapest = "host"
+    key = "host"
     columns: ClassVar = {
         "host": Column(pl.String(), lambda rows: urls_of(rows["key"])),
         "homepage": Column(pl.String(), lambda rows: urls_of(rows["homepage_url"]).replace("", None)),
@@ -47,9 +49,9 @@ class HostDbTable(Table):
     def __init__(self, db: HostDb) -> None:
         self._db = db
 
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         def decode(batch: Batch) -> pl.DataFrame:
-            return self.make(hostdatum_columns.decode(batch), columns)
+            return self.make(hostdatum_columns.decode(batch), request)
 
         return scan_all(self._db.require_parts(), HOST_DATUM, decode)
 
@@ -69,16 +71,17 @@ class CountedHostsTable(Table):
     """The hosts of the URLs of a CrawlDb, in the order of their names."""
 
     name = "hosts"
+    cheapest = "host"
+    key = "host"
     columns: ClassVar = {name: Column(column.dtype, itemgetter(name)) for name, column in HostDbTable.columns.items()}
 
     def __init__(self, entries: CrawlDbTable) -> None:
         self._entries = entries
 
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         counts = [pl.col("status").is_in(names).sum().cast(pl.Int64).alias(to) for to, names in _COUNTED.items()]
-        wanted = [count for count in counts if count.meta.output_name() in columns]
+        wanted = [count for count in counts if count.meta.output_name() in request.needed]
         every = self._entries.scan().filter(pl.col("host").is_not_null()).group_by("host").agg(wanted)
         rows = every.sort("host").collect(engine="streaming")
-        yield self.make(
-            rows.with_columns(homepage=_nulls(rows, pl.String()), score=_nulls(rows, pl.Float32())), columns
-        )
+        nulls = {name: _nulls(rows, self.columns[name].dtype) for name in ("homepage", "score")}
+        yield self.make(rows.with_columns(**nulls), request)

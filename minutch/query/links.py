@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import ClassVar, Final
 
 import polars as pl
 
 from minutch.linkdb.store import LinkDb
 from minutch.query.columns import urls_of
-from minutch.query.table import Column, Table
+from minutch.query.skipping import piecewise
+from minutch.query.table import Column, Request, Table, part_file
 from minutch.records.batch import Batch
 from minutch.records.links import Inlinks
 from minutch.records.links_columns import decode_inlinks
-from minutch.tables.links import LINKS_SPAN
-from minutch.tables.spans import scan_all
 
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 
 
 class _LinkTable(Table):
-    def __init__(self, db: LinkDb) -> None:
-        self._db = db
+    def __init__(self, db: LinkDb, part: Path | None = None) -> None:
+        self._db, self._part = db, part
 
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
+    def partitions(self) -> Mapping[str, Table]:
+        parts = self._db.require_parts()
+        return {part_file(number): type(self)(self._db, part) for number, part in enumerate(parts)}
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        parts = self._db.require_parts() if self._part is None else [self._part]
+        layout = self._db.layout
+
         def decode(batch: Batch) -> pl.DataFrame:
-            return self.make(self._rows(decode_inlinks(batch, self._db.layout)), columns)
+            return self.make(self._rows(decode_inlinks(batch, layout)), request)
 
-        return scan_all(self._db.require_parts(), Inlinks.class_name, decode, span_size=LINKS_SPAN)
+        return piecewise(parts, Inlinks.class_name, decode, request)
 
     @staticmethod
     def _rows(links: pl.DataFrame) -> pl.DataFrame:
@@ -54,6 +61,7 @@ class LinkDbTable(_LinkTable):
     """One row per URL of the LinkDb, with the list of links to it."""
 
     name = "linkdb"
+    key = "url"
     columns: ClassVar = {
         "url": Column(pl.String(), lambda rows: urls_of(rows["key"])),
         "inlinks": Column(pl.List(LINK), lambda rows: rows["inlinks"]),

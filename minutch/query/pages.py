@@ -11,8 +11,7 @@ Source: org.apache.nutch.fetcher.FetcherThread.output, org.apache.nutch.protocol
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 import polars as pl
@@ -21,7 +20,7 @@ from minutch.errors import FormatError
 from minutch.formats.javaio import DataInput
 from minutch.query.columns import STATUS, TIME, enum_of, hosts, in_rows, statuses, times, urls_of
 from minutch.query.ranges import Stretch, each, stretches
-from minutch.query.table import Column, Table
+from minutch.query.table import Column, Request, Table, once
 from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records import protocolstatus as codes
 from minutch.records.batch import Batch
@@ -37,6 +36,7 @@ from minutch.records.metadata_columns import STATUS as STATUS_KIND
 from minutch.records.metadata_columns import entries, text_values
 from minutch.records.protocolstatus import CODE_NAMES, ProtocolStatus
 from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, Segment
+from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 
 UNKNOWN: Final = "unknown"
 PROTOCOL_STATUS: Final = pl.Enum([*CODE_NAMES.values(), UNKNOWN])
@@ -54,10 +54,18 @@ _REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
 class Fetches:
     """The fetches in a stretch of a segment."""
 
-    def __init__(self, stretch: Stretch) -> None:
-        self._stretch = stretch
+    def __init__(self, stretch: Stretch, frame: pl.DataFrame) -> None:
+        self._stretch, self.frame = stretch, frame
+
+    @classmethod
+    def read(cls, stretch: Stretch) -> Fetches:
+        """All of them. Raises FormatError."""
         frame = stretch.read(CRAWL_FETCH, crawldatum_columns.decode)
-        self.frame = pl.DataFrame() if frame is None else frame
+        return cls(stretch, empty(CRAWLDB_SCHEMA) if frame is None else frame)
+
+    def filter(self, mask: pl.Series) -> Fetches:
+        """Those where `mask` is true."""
+        return Fetches(self._stretch, self.frame.filter(mask))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -67,12 +75,12 @@ class Fetches:
         """The name of the segment."""
         return pl.Series([self._stretch.segment.name], dtype=pl.String).new_from_index(0, len(self))
 
-    @cached_property
+    @once
     def url(self) -> pl.Series:
         """The URLs."""
         return urls_of(self.frame["key"])
 
-    @cached_property
+    @once
     def protocol(self) -> pl.DataFrame:
         """Code and message of each protocol status; null where there is none."""
         found = entries(self.frame["metadata"], self.frame["key"], [PROTO_STATUS_KEY])
@@ -86,7 +94,7 @@ class Fetches:
             }
         )
 
-    @cached_property
+    @once
     def answered(self) -> pl.Series:
         """Whether the server has answered."""
         by_code = pl.col("code").is_in(ANSWERED)
@@ -156,6 +164,7 @@ class PagesTable(Table):
     """The fetches of segments, segment by segment, sorted by URL in each."""
 
     name = "pages"
+    cheapest = "score"
     columns: ClassVar = {
         "segment": Column(pl.String(), lambda rows: rows.segment),
         "url": Column(pl.String(), lambda rows: rows.url),
@@ -178,6 +187,10 @@ class PagesTable(Table):
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = [segment for segment in segments if segment.has(CRAWL_FETCH)]
 
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
-        folders = [CRAWL_FETCH, *(folder for name, folder in self.folders.items() if name in columns)]
-        return each(lambda stretch: self.make(Fetches(stretch), columns), stretches(self._segments, folders))
+    def partitions(self) -> Mapping[str, Table]:
+        return {segment.name: PagesTable([segment]) for segment in self._segments}
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        folders = [CRAWL_FETCH, *(folder for name, folder in self.folders.items() if name in request.needed)]
+        pieces = stretches(self._segments, folders, request.where)
+        return each(lambda stretch: self.make(Fetches.read(stretch), request), pieces)

@@ -10,8 +10,8 @@ parse-html and language-identifier leave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
@@ -19,15 +19,16 @@ import polars as pl
 
 from minutch.query.columns import TIME, enum_of, times, urls_of
 from minutch.query.ranges import Stretch, each, stretches
-from minutch.query.table import Column, Table
+from minutch.query.table import Column, Request, Table, once
 from minutch.records import parsedata_columns
-from minutch.records.batch import Batch
+from minutch.records.batch import Batch, keys_of
 from minutch.records.crawldatum import STATUS_SIGNATURE
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY, ORIGINAL_CHAR_ENCODING_KEY
 from minutch.records.parsedata_columns import ParseTable
 from minutch.records.parsestatus import MAJOR_NAMES
 from minutch.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.tables.crawldata import scan
+from minutch.tables.frame import empty
 
 LANGUAGE_KEY: Final = "language"
 UNKNOWN: Final = "unknown"
@@ -37,31 +38,43 @@ PARSE_STATUS: Final = pl.Enum([*MAJOR_NAMES, UNKNOWN])
 class Parses:
     """The parses in a stretch of a segment."""
 
-    def __init__(self, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None) -> None:
-        self._stretch, self._parsed = stretch, parsed
+    def __init__(self, stretch: Stretch, frame: pl.DataFrame, parsed: pl.DataFrame | None) -> None:
+        self._stretch, self._frame, self._parsed = stretch, frame, parsed
+
+    @classmethod
+    def read(cls, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None) -> Parses:
+        """All of them, with those of `columns` that are in parse_data. Raises FormatError."""
         wanted = {name: make for name, make in _FROM_DATA.items() if name in columns}
 
         def decode(batch: Batch) -> pl.DataFrame:
             if not wanted:
-                return pl.DataFrame({"row": np.arange(batch.size, dtype=np.uint32)})
+                return pl.DataFrame([keys_of(batch)])
             table = parsedata_columns.decode(batch)
             return pl.DataFrame([make(table).alias(name) for name, make in wanted.items()])
 
         frame = stretch.read(PARSE_DATA, decode)
-        self.frame = pl.DataFrame() if frame is None else frame
+        return cls(stretch, empty(pl.Schema({"key": pl.Binary()})) if frame is None else frame, parsed)
+
+    def filter(self, mask: pl.Series) -> Parses:
+        """Those where `mask` is true."""
+        return Parses(self._stretch, self._frame.filter(mask), self._parsed)
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return len(self._frame)
+
+    def field(self, name: str) -> pl.Series:
+        """A column that is made of parse_data alone."""
+        return self._frame[name] if len(self) else pl.Series(name, dtype=ParsesTable.columns[name].dtype)
 
     @property
     def segment(self) -> pl.Series:
         """The name of the segment."""
         return pl.Series([self._stretch.segment.name], dtype=pl.String).new_from_index(0, len(self))
 
-    @cached_property
+    @once
     def url(self) -> pl.Series:
         """The URLs."""
-        return urls_of(self.frame["key"])
+        return urls_of(self._frame["key"])
 
     @property
     def text_length(self) -> pl.Series:
@@ -73,7 +86,7 @@ class Parses:
         table = self._stretch.read(PARSE_TEXT, decode)
         if table is None:
             return pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(self))
-        mine = self.frame.select("key", "nth")
+        mine = self._frame.select("key", "nth")
         return mine.join(table, on=["key", "nth"], how="left", maintain_order="left")["value"]
 
     @property
@@ -81,7 +94,7 @@ class Parses:
         """When each page was parsed."""
         if self._parsed is None:
             return pl.Series([None], dtype=TIME).new_from_index(0, len(self))
-        found = self.frame.select("key").join(self._parsed, on="key", how="left", maintain_order="left")
+        found = self._frame.select("key").join(self._parsed, on="key", how="left", maintain_order="left")
         return times(found["fetch_time"])
 
 
@@ -137,15 +150,16 @@ class ParsesTable(Table):
     """The parsed pages of segments, segment by segment, sorted by URL in each."""
 
     name = "parses"
+    cheapest = "segment"
     columns: ClassVar = {
         "segment": Column(pl.String(), lambda rows: rows.segment),
         "url": Column(pl.String(), lambda rows: rows.url),
-        "status": Column(PARSE_STATUS, lambda rows: rows.frame["status"]),
-        "title": Column(pl.String(), lambda rows: rows.frame["title"]),
-        "content_type": Column(pl.String(), lambda rows: rows.frame["content_type"]),
-        "charset": Column(pl.String(), lambda rows: rows.frame["charset"]),
-        "lang": Column(pl.String(), lambda rows: rows.frame["lang"]),
-        "outlinks": Column(pl.Int32(), lambda rows: rows.frame["outlinks"]),
+        "status": Column(PARSE_STATUS, lambda rows: rows.field("status")),
+        "title": Column(pl.String(), lambda rows: rows.field("title")),
+        "content_type": Column(pl.String(), lambda rows: rows.field("content_type")),
+        "charset": Column(pl.String(), lambda rows: rows.field("charset")),
+        "lang": Column(pl.String(), lambda rows: rows.field("lang")),
+        "outlinks": Column(pl.Int32(), lambda rows: rows.field("outlinks")),
         "text_length": Column(pl.UInt32(), lambda rows: rows.text_length),
         "parse_time": Column(TIME, lambda rows: rows.parse_time),
     }
@@ -153,12 +167,15 @@ class ParsesTable(Table):
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = [segment for segment in segments if segment.has(PARSE_DATA)]
 
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
-        folders = [PARSE_DATA, *([PARSE_TEXT] if "text_length" in columns else [])]
-        for segment in self._segments:
-            parsed = _parse_times(segment) if "parse_time" in columns and segment.has(CRAWL_PARSE) else None
-            read = partial(self._read_stretch, columns, parsed)
-            yield from each(read, stretches([segment], folders))
+    def partitions(self) -> Mapping[str, Table]:
+        return {segment.name: ParsesTable([segment]) for segment in self._segments}
 
-    def _read_stretch(self, columns: Collection[str], parsed: pl.DataFrame | None, stretch: Stretch) -> pl.DataFrame:
-        return self.make(Parses(stretch, columns, parsed), columns)
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        folders = [PARSE_DATA, *([PARSE_TEXT] if "text_length" in request.needed else [])]
+        for segment in self._segments:
+            parsed = _parse_times(segment) if "parse_time" in request.needed and segment.has(CRAWL_PARSE) else None
+            read = partial(self._read_stretch, request, parsed)
+            yield from each(read, stretches([segment], folders, request.where))
+
+    def _read_stretch(self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch) -> pl.DataFrame:
+        return self.make(Parses.read(stretch, request.needed, parsed), request)

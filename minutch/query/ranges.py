@@ -5,20 +5,18 @@ The parts of a folder are sorted by URL, but each folder may be cut into parts i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from minutch.errors import FormatError
-from minutch.records.batch import Batch, string_column
+from minutch.query.predicates import Where, intersection, union
+from minutch.query.skipping import RANGE_SIZE, read_range, wanted_ranges
+from minutch.records.batch import Batch, keys_of
 from minutch.segment.store import LAYOUTS, Segment
 from minutch.tables.keyranges import KeyRange, SortedPart, cut
 from minutch.tables.parallel import ordered
-
-RANGE_SIZE: Final = 1 << 23
-"""Bytes of a segment's folders that are read at a time; compressed ones, as a rule."""
 
 
 class Stretch(NamedTuple):
@@ -42,13 +40,7 @@ class Stretch(NamedTuple):
         return table.with_columns(nth=occurrences(table["key"]))
 
     def _read(self, part: SortedPart, decode: Callable[[Batch], pl.DataFrame]) -> pl.DataFrame:
-        batch = part.batch(self.keys)
-        mine = batch.filter(self.keys.mask(string_column("key", batch.keys, batch.key_at, batch.key_len)).to_numpy())
-        try:
-            frame = decode(mine)
-        except FormatError as exc:
-            raise exc.within(part.path) from exc
-        return frame.with_columns(string_column("key", mine.keys, mine.key_at, mine.key_len))
+        return read_range(part, self.keys, lambda batch: decode(batch).with_columns(keys_of(batch)))
 
 
 def occurrences(keys: pl.Series) -> pl.Series:
@@ -61,18 +53,25 @@ def occurrences(keys: pl.Series) -> pl.Series:
     return pl.Series("nth", (np.arange(count) - np.repeat(starts, np.diff([*starts, count]))).astype(np.uint32))
 
 
-def stretches(segments: Iterable[Segment], folders: Collection[str], size: int = RANGE_SIZE) -> Iterator[Stretch]:
-    """The segments, in order, cut into ranges by the sizes of those of `folders` that they have."""
+def stretches(segments: Iterable[Segment], folders: Sequence[str], where: Where) -> Iterator[Stretch]:
+    """The segments, in order, cut into ranges by the sizes of those of `folders` that they have.
+
+    Ranges in which the first of the folders has no rows that a query wants are left out.
+    """
     for segment in segments:
         parts = {
             folder: [SortedPart(path, LAYOUTS[folder].value_class) for path in segment.parts(folder)]
             for folder in folders
             if segment.has(folder)
         }
-        for keys in cut([part for found in parts.values() for part in found], size):
+        ranges: Sequence[KeyRange] = cut([part for found in parts.values() for part in found], RANGE_SIZE)
+        if not where.is_everywhere:
+            wanted = [keys for part in parts[folders[0]] for keys in wanted_ranges(part, where)]
+            ranges = intersection(tuple(ranges), union(wanted))
+        for keys in ranges:
             yield Stretch(segment, {folder: found for folder, found in parts.items() if found}, keys)
 
 
 def each(read: Callable[[Stretch], pl.DataFrame | None], pieces: Iterable[Stretch]) -> Iterator[pl.DataFrame]:
     """What `read` makes of each stretch, in order; several are read side by side."""
-    return (frame for frame in ordered(read, pieces) if frame is not None)
+    return (frame for frame in ordered(read, pieces, leave=True) if frame is not None)

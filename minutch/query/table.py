@@ -4,6 +4,8 @@
     table.to_arrow()      a pyarrow.Table       } need the extra `tables`
     table.to_pandas()     a pandas.DataFrame    }
     len(table)            the number of rows
+    for row in table      rows as dictionaries
+    table[url]            the row of a URL, where there can be only one; `get`, `in` as with a dictionary
 
 A table is read in pieces, each a stretch of its files; a piece becomes a `Rows`, of which each column is made by a
 function of its own. Columns that nobody asked for are never made.
@@ -12,17 +14,20 @@ function of its own. Columns that nobody asked for are never made.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from minutch.errors import MinutchError
+from minutch.query.predicates import Where, where
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+T = TypeVar("T")
 
 INSTALL = "install the extra: python -m pip install 'minutch[tables]'"
 
@@ -34,12 +39,58 @@ class Column(NamedTuple):
     make: Callable[[Any], pl.Series]
 
 
+class once(Generic[T]):
+    """A property that is worked out once for each object: cached_property without the lock that Python 3.11 has in it.
+
+    That lock is one for all objects of a class, which would let the threads that make tables wait for each other.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
+        value = owner.__dict__[self._make.__name__] = self._make(owner)
+        return value
+
+
+def part_file(number: int) -> str:
+    """The name of a partition that has no other."""
+    return f"part-{number:05d}"
+
+
+class Request(NamedTuple):
+    """What is wanted of a table: columns of the rows that a condition holds for."""
+
+    columns: tuple[str, ...]
+    condition: pl.Expr | None = None
+
+    @property
+    def tested(self) -> list[str]:
+        """The columns that the condition looks at."""
+        return [] if self.condition is None else list(dict.fromkeys(self.condition.meta.root_names()))
+
+    @property
+    def needed(self) -> set[str]:
+        """The columns that are wanted or looked at."""
+        return {*self.columns, *self.tested}
+
+    @property
+    def where(self) -> Where:
+        """What the condition says of URLs and hosts."""
+        return where(self.condition)
+
+
 class Table(ABC):
     """A table of a crawl. `columns` has what it consists of, in order."""
 
-    name: ClassVar[str]
+    name: str
     """As which SQL knows it."""
     columns: ClassVar[Mapping[str, Column]]
+    cheapest: ClassVar[str] = "url"
+    """The column that is made when rows are only counted."""
+    key: ClassVar[str] = ""
+    """The column by whose values rows are found: `table[value]`; none where several rows may have the same."""
 
     @property
     def schema(self) -> pl.Schema:
@@ -47,12 +98,31 @@ class Table(ABC):
         return pl.Schema({name: column.dtype for name, column in self.columns.items()})
 
     @abstractmethod
-    def frames(self, columns: Collection[str]) -> Iterator[pl.DataFrame]:
-        """The rows, some at a time, with (at least) these columns. Raises StoreError, FormatError."""
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        """What is asked for, some rows at a time (see `make`). Raises StoreError, FormatError."""
 
-    def make(self, rows: Any, columns: Collection[str]) -> pl.DataFrame:
-        """The columns that are wanted, made of the rows of a piece."""
-        return pl.DataFrame([self.columns[name].make(rows).alias(name) for name in self.columns if name in columns])
+    def partitions(self) -> Mapping[str, Table]:
+        """The tables that this one consists of, by names for files; itself, where it is made as a whole."""
+        return {part_file(0): self}
+
+    def make(self, rows: Any, request: Request) -> pl.DataFrame:
+        """What is asked for, of the rows of a piece: first the columns of the condition, others where it holds.
+
+        `rows` has `filter(mask)`.
+        """
+        if request.condition is None:
+            return self._columns(rows, request.columns)
+        tested = self._columns(rows, request.tested)
+        mask = tested.select(request.condition.fill_null(False)).to_series()
+        if mask.all():
+            rest = rows
+        else:
+            tested, rest = tested.filter(mask), rows.filter(mask)
+        others = [name for name in request.columns if name not in tested.columns]
+        return tested.hstack(self._columns(rest, others).get_columns()).select(request.columns)
+
+    def _columns(self, rows: Any, names: Sequence[str]) -> pl.DataFrame:
+        return pl.DataFrame([self.columns[name].make(rows).alias(name) for name in names])
 
     def scan(self) -> pl.LazyFrame:
         """The table as a Polars LazyFrame."""
@@ -61,22 +131,47 @@ class Table(ABC):
     def _read(
         self, with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        wanted = list(self.columns) if with_columns is None else with_columns
-        needed = {*wanted, *(predicate.meta.root_names() if predicate is not None else ())}
+        wanted = tuple(self.columns if with_columns is None else with_columns)
         # a table without columns has no rows: for a count, any column will do
-        for frame in self.frames(needed or {next(iter(self.columns))}):
-            found = frame if predicate is None else frame.filter(predicate)
-            found = found.select(wanted) if wanted else found
-            if n_rows is None:
-                yield found
-                continue
-            yield found.head(n_rows)
-            n_rows -= len(found)
-            if n_rows <= 0:
+        request = Request(wanted or (self.cheapest,), predicate)
+        if n_rows is None:
+            return self.frames(request)
+        return self._first(request, n_rows)
+
+    def _first(self, request: Request, count: int) -> Iterator[pl.DataFrame]:
+        """Those of the first `count` rows that the condition holds for: `head` before `filter`."""
+        for frame in self.frames(Request(tuple(request.needed))):
+            found = frame.head(count)
+            yield (found if request.condition is None else found.filter(request.condition)).select(request.columns)
+            count -= len(found)
+            if count <= 0:
                 return
 
     def __len__(self) -> int:
         return int(self.scan().select(pl.len()).collect(engine="streaming").item())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, each a dictionary of its columns."""
+        for frame in self.frames(Request(tuple(self.columns))):
+            yield from frame.iter_rows(named=True)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The row with this URL (or host); None if there is none. TypeError where several rows may have the same."""
+        if not self.key:
+            raise TypeError(f"rows of {self.name} are found by scan().filter(…): several may have the same URL")
+        for frame in self.frames(Request(tuple(self.columns), pl.col(self.key) == key)):
+            for row in frame.iter_rows(named=True):
+                return row
+        return None
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        row = self.get(key)
+        if row is None:
+            raise KeyError(key)
+        return row
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self.get(key) is not None
 
     def to_arrow(self) -> pyarrow.Table:
         """The whole table in memory, for pyarrow."""

@@ -130,3 +130,8 @@ def string_column(name: str, buffer: Bytes, at: Offsets, length: Lengths, *, lea
     valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
     find.fill_views(buffer, at, length, shortest, base, views, valid)
     return to_series(name, views, [buffer[base:end]], valid if len(valid) else None)
+
+
+def keys_of(batch: Batch) -> pl.Series:
+    """The keys of a batch (Binary), not copied."""
+    return string_column("key", batch.keys, batch.key_at, batch.key_len)

@@ -10,7 +10,7 @@ Source: org.apache.nutch.crawl.CrawlDatum.readFields and write.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ NUMBERS = {
     "fetch_interval": np.dtype(np.int32),
     "score": np.dtype(np.float32),
 }
+STRINGS = ("signature", "metadata")
+FIELDS = (*NUMBERS, *STRINGS)
 MAX_SIGNATURE = 127
 _ROWS_AT_A_TIME = 100_000
 _RECORDS_AT_A_TIME = 1 << 15
@@ -41,10 +43,13 @@ def decode(batch: Batch) -> pl.DataFrame:
 
     Keys, signatures and metadata are views into the batch's buffers. Raises FormatError, which names the key.
     """
-    columns = _decode_values(batch.values, batch.value_at, batch.value_len, optional=False)
-    if columns is None:
-        return decode(_current(batch))
-    return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len), *columns])
+    return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len), *decode_fields(batch, FIELDS)])
+
+
+def decode_fields(batch: Batch, names: Collection[str]) -> list[pl.Series]:
+    """Those columns of `decode` among `names` that are not the key; the others are not looked at."""
+    columns = _decode_values(batch.values, batch.value_at, batch.value_len, names, optional=False)
+    return decode_fields(_current(batch), names) if columns is None else columns
 
 
 def decode_packed(batch: Batch) -> pl.DataFrame:
@@ -67,24 +72,28 @@ def decode_packed(batch: Batch) -> pl.DataFrame:
 
 def decode_optional(values: Bytes, at: Offsets, length: Lengths) -> list[pl.Series]:
     """The columns of CRAWLDB_SCHEMA without `key`, of records of version 7; zeros and nulls where there is no byte."""
-    columns = _decode_values(values, at, length, optional=True)
+    columns = _decode_values(values, at, length, FIELDS, optional=True)
     assert columns is not None, "records that were decoded or encoded before"
     return columns
 
 
-def _decode_values(values: Bytes, at: Offsets, length: Lengths, *, optional: bool) -> list[pl.Series] | None:
+def _decode_values(
+    values: Bytes, at: Offsets, length: Lengths, names: Collection[str], *, optional: bool
+) -> list[pl.Series] | None:
     count = len(at)
-    numbers = {name: np.empty(count, dtype) for name, dtype in NUMBERS.items()}
-    signature = np.empty(count, np.int64), np.empty(count, np.int32)
-    metadata = np.empty(count, np.int64), np.empty(count, np.int32)
+    numbers = {name: np.empty(count if name in names else 0, dtype) for name, dtype in NUMBERS.items()}
+    strings = {name: _places(count if name in names else 0) for name in STRINGS}
     fields: list[Any] = [column if name != "score" else column.view(np.int32) for name, column in numbers.items()]
-    fields += [*signature, *metadata]
+    fields += [array for pair in strings.values() for array in pair]
     if not kernels.decode(values, at, length, optional, *fields):
         return None
-    columns = [pl.Series(name, column) for name, column in numbers.items()]
-    columns.append(string_column("signature", values, *signature, least=1))
-    columns.append(string_column("metadata", values, *metadata, least=1))
+    columns = [pl.Series(name, column) for name, column in numbers.items() if name in names]
+    columns += [string_column(name, values, *pair, least=1) for name, pair in strings.items() if name in names]
     return columns
+
+
+def _places(count: int) -> tuple[Offsets, Lengths]:
+    return np.empty(count, np.int64), np.empty(count, np.int32)
 
 
 def _current(batch: Batch) -> Batch:

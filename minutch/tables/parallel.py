@@ -43,21 +43,26 @@ def for_each(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> li
     return list(ordered(work, items, threads))
 
 
-def ordered(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> Iterator[R]:
-    """As `for_each`, but results are handed on as they come, and only as many items as threads are under way."""
+def ordered(work: Callable[[T], R], items: Iterable[T], threads: int = 0, *, leave: bool = False) -> Iterator[R]:
+    """As `for_each`, but results are handed on as they come, and only as many items as threads are under way.
+
+    Where the rest is not wanted, the iterator is closed when work under way has ended. With `leave` such work, which
+    must change nothing, is left to itself: the iterator may be dropped anywhere, even in one of the threads.
+    """
     count = threads or workers()
     if count == 1:
         yield from map(work, items)
         return
-    with ThreadPoolExecutor(count) as pool:
+    pool = ThreadPoolExecutor(count)
+    ended = False
+    try:
         running: list[Future[R]] = []
-        try:
-            for item in items:
-                running.append(pool.submit(work, item))
-                if len(running) > count:
-                    yield running.pop(0).result()
-            while running:
+        for item in items:
+            running.append(pool.submit(work, item))
+            if len(running) > count:
                 yield running.pop(0).result()
-        finally:
-            for future in running:
-                future.cancel()
+        while running:
+            yield running.pop(0).result()
+        ended = True
+    finally:
+        pool.shutdown(wait=ended or not leave, cancel_futures=True)

@@ -102,7 +102,7 @@ def scan_all(
         found = tables(*place)
         return chain((next(found),), found)  # one is decoded here; there are more only where little unpacks to much
 
-    return chain.from_iterable(ordered(read, spans(), threads))
+    return chain.from_iterable(ordered(read, spans(), threads, leave=True))
 
 
 def data_file(path: Path) -> Path:

@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from minutch.errors import UrlError
+from minutch.kernels.arrow import Bytes
+from minutch.kernels.hosts import find_hosts
+from minutch.records.batch import Lengths, Offsets, string_column
 from minutch.urls.domains import domain_of
 from minutch.urls.parts import parse
 
@@ -27,6 +31,18 @@ def hosts_of(urls: pl.Series) -> pl.Series:
     if not len(others):
         return hosts
     return hosts.scatter(others, map_distinct(urls.gather(others), _host, pl.String()))
+
+
+def host_column(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
+    """As `hosts_of`, of URLs that lie at offsets of a buffer; nothing is copied."""
+    host_at, host_len = np.empty(len(at), np.int64), np.empty(len(at), np.int32)
+    unusual = find_hosts(keys, at, length, host_at, host_len)
+    hosts = string_column("host", keys, host_at, host_len, least=0).cast(pl.String)
+    if not unusual:
+        return hosts
+    others = np.flatnonzero(host_len < 0)
+    urls = [keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace") for row in others]
+    return hosts.scatter(others, pl.Series([_host(url) for url in urls], dtype=pl.String))
 
 
 def _host(url: str) -> str | None:

@@ -51,6 +51,43 @@ def test_the_entries_of_a_crawldb_have_typed_columns(tmp_path: Path) -> None:
     assert third["host"] is None
 
 
+def test_rows_are_found_by_their_url(tmp_path: Path) -> None:
+    entries = [(f"http://a.org/{name}", CrawlDatum(1, retries=3)) for name in ("a", "é", "z")]
+    write_db(tmp_path / "crawldb", entries)
+    table = minutch.open(tmp_path).crawldb
+    assert table["http://a.org/é"]["retries"] == 3
+    assert "http://a.org/b" not in table and table.get("http://a.org/b") is None
+    with pytest.raises(KeyError):
+        _ = table["http://a.org/b"]
+    assert [row["url"] for row in table] == sorted(url for url, _ in entries)
+    with pytest.raises(TypeError, match="several may have the same URL"):
+        _ = minutch.open(tmp_path).tables["duplicates"]["x"]
+
+
+@needs_golden(CRAWL)
+def test_segments_have_their_folders_as_tables() -> None:
+    segments = minutch.open(GOLDEN / CRAWL).segments
+    first = segments[0]
+    assert first.name == "20261121072537" and segments[first.name].path == first.path
+    assert list(first.folders) == ["crawl_generate", "crawl_fetch", "crawl_parse", "parse_data"]
+    assert all(len(table) == len(table.scan().collect()) > 0 for table in first.folders.values())
+    signed = first.folders["crawl_parse"].scan().filter(pl.col("status") == "signature").collect()
+    assert len(signed) == len(first.parses)
+    assert segments.scan().select(pl.col("segment").n_unique()).collect().item() == len(segments) == 3
+    with pytest.raises(KeyError):
+        _ = segments["20000101000000"]
+
+
+def test_arrow_and_pandas(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    write_db(tmp_path / "crawldb", [("http://a.org/", CrawlDatum(2, 60, 1.5, NOW))])
+    table = minutch.open(tmp_path).crawldb
+    assert table.to_arrow().column("url").to_pylist() == ["http://a.org/"]
+    frame = table.to_pandas()
+    assert frame["status"][0] == "db_fetched" and frame["fetch_time"][0].timestamp() * 1000 == NOW
+
+
 @needs_golden(CRAWL)
 def test_every_table_of_a_crawl_by_nutch() -> None:
     crawl = minutch.open(GOLDEN / CRAWL)

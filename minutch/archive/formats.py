@@ -1,0 +1,46 @@
+"""Which module reads or writes which format: the commands `export` and `import` hand over to it.
+
+A module has USAGE, FLAGS and `run(args, context) -> exit code`, as a command has; args are the words after the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+from minutch.arguments import fail
+from minutch.job import JobContext
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: the module, imported only when it is asked for, and what it is, in a line."""
+
+    module: str
+    help: str
+
+
+EXPORTS: Mapping[str, Format] = {
+    "parquet": Format("minutch.query.exportparquet", "the tables of a crawl, for DuckDB, Spark and pandas"),
+    "edges": Format("minutch.query.exportedges", "the links between pages or hosts as CSV, for Gephi and networkx"),
+    "graphml": Format("minutch.query.exportgraphml", "the same as GraphML"),
+}
+IMPORTS: Mapping[str, Format] = {}
+
+
+def usage(command: str, rest: str, formats: Mapping[str, Format]) -> str:
+    """The usage of `export` or `import`."""
+    lines = [f"  {name:<12} {format.help}" for name, format in formats.items()]
+    return "\n".join([f"{command} <format> {rest}", *lines, f"`minutch {command} <format>` shows a format's options"])
+
+
+def hand_over(args: list[str], formats: Mapping[str, Format], usage: str, context: JobContext) -> int:
+    """Run the module of the format that the first word names. Raises UsageError."""
+    if not args:
+        fail("", usage)
+    name, *rest = args
+    if name not in formats:
+        fail(f"unknown format {name}: expected one of {', '.join(formats)}", usage)
+    code: int = import_module(formats[name].module).run(rest, context)
+    return code

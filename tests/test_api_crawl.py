@@ -1,0 +1,59 @@
+"""A crawl as an object: jobs as methods, and what they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import minutch
+from minutch import api
+from minutch.errors import MinutchError, StoreError
+from minutch.job import live_line
+from tests.support.demo import PROPERTIES
+from tests.support.siteserver import SiteServer
+
+
+def test_a_crawl_is_made_filled_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(StoreError):
+        minutch.open(tmp_path / "crawl")
+    with SiteServer() as server:
+        conf = PROPERTIES | {"fetcher.server.delay": "0", "fetcher.min.crawl.delay": "0"}
+        crawl = minutch.open(tmp_path / "crawl", create=True, conf=conf)
+        counts = crawl.inject([server.site.url("one"), f"{server.site.url('two')}\tuserKey=userVal"])
+        assert counts["seeds new"] == 2 == len(crawl.crawldb)
+        seeds = tmp_path / "seeds.txt"
+        seeds.write_text(f"{server.site.url('one')}\n", encoding="utf-8")
+        assert crawl.inject(seeds, "-overwrite")["seeds"] == 1
+        capsys.readouterr()
+        counts = crawl.round(pages=1, threads=2)
+    assert "Round 1 of 1" in capsys.readouterr().out
+    fetched = crawl.crawldb.scan().filter(pl.col("status") == "db_fetched")
+    assert counts["db_fetched"] == fetched.collect().height == 1 == len(crawl.segments)
+    again = minutch.open(tmp_path / "crawl", quiet=True)
+    assert isinstance(again, minutch.Crawl)
+    assert again.job("dedup", again.path / "crawldb") is not None
+    assert capsys.readouterr().out == ""
+    with pytest.raises(MinutchError, match="one line"):
+        crawl.inject(["http://a.org/\nhttp://b.org/"])
+
+
+def test_what_is_there_and_no_crawl_is_not_made_one(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="is no crawl"):
+        minutch.open(tmp_path, create=True)
+    with pytest.raises(StoreError, match="there is no folder"):
+        minutch.open(tmp_path / "file", create=True)
+
+
+def test_the_live_line_changes_in_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    shown: list[str] = []
+    stream = api.LiveLine(shown.append)
+    live_line(stream, "fetch: 1 of 9")  # type: ignore[arg-type]
+    live_line(stream, "fetch: 2 of 9")  # type: ignore[arg-type]
+    stream.write("\r\x1b[2Ka line of the log\nrest")
+    stream.flush()
+    live_line(stream, "")  # type: ignore[arg-type]
+    assert shown == ["fetch: 1 of 9", "fetch: 2 of 9", "rest", ""]
+    assert capsys.readouterr().err == "a line of the log\n"
