@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from minutch.crawldb.store import CrawlDb
 from minutch.formats.javaio import encode_text
 from minutch.query.crawl import open_crawl
 from minutch.records import crawldatum as status
@@ -79,7 +80,7 @@ def test_a_sample_is_the_same_whatever_the_parts(tmp_path: Path) -> None:
 def test_history_of_a_crawl(tmp_path: Path) -> None:
     rates = {"http://never.example/": 1e-9, "http://always.example/": 50.0, "http://b.example/ü": 1e-9}
     crawl = open_crawl(ChangingCrawl(tmp_path, rates, fetches=3).make())
-    sample = sampled(crawl.crawldb._db, 10)
+    sample = sampled(CrawlDb(tmp_path / "crawldb"), 10)
     found = history(crawl, sample)
     rows = [bytes(key) for key in sample.entries["key"]]
     changes = {key: [] for key in rows}
