@@ -5,13 +5,15 @@
     parse_data     digest (nutch.content.digest)
 
 The metadata of a fetch begins as that of the page's entry in the CrawlDb, which may keep the code and media type of an
-earlier round. So they count only where the protocol status says that the server has answered this time.
+earlier round. So they count only where the protocol status says that the server has answered this time. An entry with
+the status `linked` is a redirect's target that was not fetched, and begins as that of the page that was redirected:
+its protocol status counts only where it says that the page was not fetched.
 Source: org.apache.nutch.fetcher.FetcherThread.output, org.apache.nutch.protocol.http.api.HttpBase.getProtocolOutput.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 import polars as pl
@@ -19,12 +21,13 @@ import polars as pl
 from minutch.errors import FormatError
 from minutch.formats.javaio import DataInput
 from minutch.query.columns import STATUS, TIME, enum_of, hosts, in_rows, statuses, times, urls_of
-from minutch.query.ranges import Stretch, each, stretches
+from minutch.query.ranges import Stretch, each, occurrences, stretches
 from minutch.query.table import Column, Request, Table, once
 from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records import protocolstatus as codes
 from minutch.records.batch import Batch
 from minutch.records.content import Content
+from minutch.records.crawldatum import STATUS_LINKED
 from minutch.records.metadata import (
     CONTENT_TYPE_KEY,
     PROTO_STATUS_KEY,
@@ -34,7 +37,7 @@ from minutch.records.metadata import (
 )
 from minutch.records.metadata_columns import STATUS as STATUS_KIND
 from minutch.records.metadata_columns import entries, text_values
-from minutch.records.protocolstatus import CODE_NAMES, ProtocolStatus
+from minutch.records.protocolstatus import CODE_NAMES
 from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, Segment
 from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 
@@ -84,15 +87,11 @@ class Fetches:
     def protocol(self) -> pl.DataFrame:
         """Code and message of each protocol status; null where there is none."""
         found = entries(self.frame["metadata"], self.frame["key"], [PROTO_STATUS_KEY])
-        found = found.filter(pl.col("kind") == STATUS_KIND)
-        every = [ProtocolStatus.from_bytes(value) for value in found["value"]]
-        count = len(self)
-        return pl.DataFrame(
-            {
-                "code": in_rows(found["row"], pl.Series([one.code & 0xFF for one in every], dtype=pl.UInt8), count),
-                "message": in_rows(found["row"], pl.Series([one.message for one in every], dtype=pl.String), count),
-            }
-        )
+        found = found.filter(pl.col("kind") == STATUS_KIND).select("row", *_parts_of_status(pl.col("value")))
+        linked = (self.frame["status"] == STATUS_LINKED).gather(found["row"])
+        found = found.filter(~linked | (found["code"] == codes.NOTFETCHING))
+        code, message = (in_rows(found["row"], found[name], len(self)) for name in ("code", "message"))
+        return pl.DataFrame([code.alias("code"), urls_of(message).alias("message")])
 
     @once
     def answered(self) -> pl.Series:
@@ -126,12 +125,28 @@ class Fetches:
         """The page's signature, in hexadecimal."""
         return self._beside(PARSE_DATA, _digests, pl.String())
 
-    def _beside(self, folder: str, decode: object, dtype: pl.DataType) -> pl.Series:
-        table = self._stretch.read(folder, decode)  # type: ignore[arg-type]
+    def _beside(self, folder: str, decode: Callable[[Batch], pl.DataFrame], dtype: pl.DataType) -> pl.Series:
+        """The column `value` of another folder; of equal URLs the n-th that was answered has the n-th there."""
+        table = self._stretch.read(folder, decode)
         if table is None:
             return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
-        mine = self.frame.select("key", "nth")
-        return mine.join(table, on=["key", "nth"], how="left", maintain_order="left")["value"]
+        rows = self.answered.arg_true()
+        mine = pl.DataFrame([self.frame["key"].gather(rows)]).with_columns(
+            nth=occurrences(self.frame["key"].gather(rows))
+        )
+        found = mine.join(table, on=["key", "nth"], how="left", maintain_order="left")
+        return in_rows(rows, found["value"], len(self))
+
+
+def _parts_of_status(value: pl.Expr) -> list[pl.Expr]:
+    """Code and message (Binary) of serialized ProtocolStatuses; see `records.protocolstatus` for the layout."""
+
+    def number(at: int) -> pl.Expr:
+        return value.bin.slice(at, 4).bin.reinterpret(dtype=pl.Int32(), endianness="big")
+
+    code = value.bin.slice(1, 1).bin.reinterpret(dtype=pl.UInt8())
+    size = pl.when(number(10) > 0).then(number(14))
+    return [code.alias("code"), pl.when(size >= 0).then(value.bin.slice(18, size)).alias("message")]
 
 
 def _sizes(batch: Batch) -> pl.DataFrame:

@@ -97,7 +97,7 @@ def conditions() -> st.SearchStrategy[pl.Expr]:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     data=st.data(),
     columns=st.lists(st.sampled_from(crawl_columns), min_size=1, unique=True),
