@@ -103,7 +103,8 @@ def history(crawl: Crawl, sample: Sample) -> History:
     fetches = crawl.tables["pages"].scan().select("url", "status", "fetch_time", "digest")
     seen = fetches.filter(pl.col("status").is_in(_SEEN)).join(keys.lazy(), on="url", how="inner")
     same = (pl.col("status") == "fetch_notmodified").alias("same")
-    columns = seen.select("page", pl.col("fetch_time").dt.epoch("ms").alias("time"), same, pl.col("digest").hash())
+    digest = pl.when(pl.col("digest").is_not_null()).then(pl.col("digest").hash()).alias("digest")  # null has one, too
+    columns = seen.select("page", pl.col("fetch_time").dt.epoch("ms").alias("time"), same, digest)
     table = columns.collect(engine="streaming").sort("page", "time", "same")
     return compared(table, len(sample.entries))
 

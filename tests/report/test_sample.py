@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -89,3 +90,11 @@ def test_history_of_a_crawl(tmp_path: Path) -> None:
         changes[rows[page]].append(bool(changed))
     assert changes == {encode_text(url): [url == "http://always.example/"] * 2 for url in rates}
     assert list(found.last) == [NOW] * 3
+
+
+def test_fetches_that_were_not_parsed_say_nothing(tmp_path: Path) -> None:
+    crawl = ChangingCrawl(tmp_path, {"http://a.example/": 50.0, "http://b.example/": 1e-9}, fetches=4).make()
+    shutil.rmtree(tmp_path / "segments" / "20260101000001" / "parse_data")
+    found = history(open_crawl(crawl), sampled(CrawlDb(tmp_path / "crawldb"), 10))
+    assert sorted(found.watched.days) == [INTERVAL, INTERVAL, 2 * INTERVAL, 2 * INTERVAL]
+    assert found.watched.changed.sum() == 2

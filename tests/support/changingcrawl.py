@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minutch.conf import Configuration
+from minutch.formats.writables import Text
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import Metadata
+from minutch.records.metadata import PROTO_STATUS_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
+from minutch.records.protocolstatus import SUCCESS, ProtocolStatus
 from minutch.segment.store import Segment, part_writer
 from tests.support.crawldbs import DAY, NOW, write_db
 
@@ -71,6 +73,8 @@ class ChangingCrawl:
             part_writer(directory, "parse_data", 0, conf) as parsed,
         ):
             for url, version in versions.items():
-                fetched(url, CrawlDatum(status.STATUS_FETCH_SUCCESS, fetch_time=time))
+                datum = CrawlDatum(status.STATUS_FETCH_SUCCESS, fetch_time=time)
+                datum.metadata[Text(PROTO_STATUS_KEY)] = ProtocolStatus(SUCCESS)
+                fetched(url, datum)
                 digest = Metadata.of({"nutch.content.digest": f"{version:032x}"})
                 parsed(url, ParseData(ParseStatus(1, 0, []), "", [], digest, Metadata.of({})))
