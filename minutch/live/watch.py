@@ -1,4 +1,4 @@
-"""What others see of a running job, and what they ask of it: the two hands of the live page in a `JobContext`.
+"""What others see of a running job, and what they may ask of it; jobs have it as `JobContext.watch`.
 
 Jobs write here in their own thread, the server of the live page reads in another; what is read is small and copied at
 once. A fetch says every second where it is (`show`), and obeys whoever wants it held (`obeying`). crawl writes down
@@ -79,7 +79,7 @@ class Watch:
         self.rounds: deque[Round] = deque(maxlen=ROUNDS)
         self.round_count = 0
         """Rounds that have ended."""
-        self.step_seconds: Counter[str] = Counter()
+        self.step_seconds: dict[str, float] = {}
         """By step, of all rounds."""
         self.statuses: Mapping[str, int] = {}
         """The entries of the CrawlDb."""
@@ -180,7 +180,7 @@ class Watch:
         if not self.rounds:
             self.begin("")
         self.rounds[-1].steps.append(Step(step, seconds, result))
-        self.step_seconds[step] += seconds  # type: ignore[assignment]  # a Counter holds any number
+        self.step_seconds[step] = self.step_seconds.get(step, 0.0) + seconds
 
     def ended(self, statuses: Mapping[str, int]) -> None:
         """A round has ended; the CrawlDb has so many entries of each status."""
