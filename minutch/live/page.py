@@ -99,8 +99,8 @@ def _state(watch: Watch) -> Iterable[Child]:
 
 
 def _is_other_step(watch: Watch) -> bool:
-    """Whether a step runs that can't be held midway, as a fetch can."""
-    return bool(watch.step) and watch.fetch is None
+    """Whether a step runs that can't be held midway, as a fetch can, and that of sitemaps."""
+    return watch.step not in ("", "sitemap") and watch.fetch is None
 
 
 def _controls(watch: Watch) -> Markup:

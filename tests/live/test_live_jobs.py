@@ -22,11 +22,13 @@ from minutch import flow
 from minutch.clock import SystemClock
 from minutch.errors import ConfigError, MinutchError
 from minutch.fetch.fetch import run as run_fetch
+from minutch.hostdb.sitemap import run as run_sitemap
 from minutch.job import JobContext
 from minutch.live.server import LiveServer
 from minutch.live.watch import Watch
 from tests.crawl.test_crawl import Jobs, crawl, jobs, printed  # noqa: F401
 from tests.fetch.test_fetch_job import pages
+from tests.hostdb.sitemapsite import SitemapSite
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for, fetched, make_segment
 
@@ -209,3 +211,20 @@ def test_a_port_that_is_taken() -> None:
         pytest.raises(MinutchError, match="Address already in use"),
     ):
         LiveServer(watch, conf_for(), first.port, "--status")
+
+
+def test_sitemaps_are_held_too(tmp_path: Path) -> None:
+    with SitemapSite() as site:
+        listed = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>{site}x</loc></url></urlset>"
+        (tmp_path / "urls.txt").write_text("\n".join(site.add(f"/map{n}.xml", listed) for n in range(5)))
+        watch = Watch("crawl", SystemClock(), can_stop=True)
+        watch.pause(True)
+        conf = conf_for(fetcher__server__delay="0.01").freeze()
+        context = JobContext(conf, out=io.StringIO(), err=io.StringIO(), watch=watch)
+        words = [str(tmp_path / "crawldb"), "-sitemapUrls", str(tmp_path / "urls.txt"), "-noFilter", "-noNormalize"]
+        job = Running(lambda: run_sitemap(words, context), io.StringIO())
+        time.sleep(0.5)
+        assert site.asked == [] and job.code is None
+        watch.pause(False)
+        assert job.end() == 0
+        assert sorted(site.paths) == [f"/map{n}.xml" for n in range(5)]
