@@ -12,11 +12,14 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
 from minutch.terminal import PLAIN, raw
+
+if TYPE_CHECKING:
+    from minutch.live.watch import Watch
 
 counters_log = logging.getLogger("minutch.counters")
 progress_log = logging.getLogger("minutch.progress")
@@ -64,6 +67,8 @@ class JobContext:
     label: str = ""
     """What progress is shown under, instead of the job's name."""
     verbose: bool = False
+    watch: Watch | None = None
+    """Who sees the job from outside, and may hold it."""
     colour: bool = False
     """Whether `out` takes colours."""
 
@@ -85,7 +90,7 @@ class JobContext:
 
         A function is asked for the total once progress shows, so that a short job need not know.
         """
-        return Progress(self.label or name, total, clock=self.clock, err=self.err, unit=unit)
+        return Progress(self.label or name, total, clock=self.clock, err=self.err, unit=unit, watch=self.watch)
 
     def report(self, title: str, counters: Mapping[str, int]) -> None:
         """Print a job's counters, one line each, as its last words, and keep them in `reports`."""
@@ -98,7 +103,9 @@ class JobContext:
 class Progress:
     """Counts records of one job and shows them: `with context.progress("updatedb", n) as p: p.advance(1000)`."""
 
-    def __init__(self, name: str, total: Total, *, clock: Clock, err: TextIO, unit: str = "records") -> None:
+    def __init__(
+        self, name: str, total: Total, *, clock: Clock, err: TextIO, unit: str = "records", watch: Watch | None = None
+    ) -> None:
         self.name = name
         self.unit = unit
         self._total = total
@@ -107,14 +114,19 @@ class Progress:
         self._err = err
         self._started = self._shown = clock.monotonic()
         self._is_live = err.isatty()
+        self._watch = watch
 
     def __enter__(self) -> Self:
         self._started = self._shown = self._clock.monotonic()
+        if self._watch is not None:
+            self._watch.progress = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._watch is not None:
+            self._watch.progress = None
         if self._is_live:
             live_line(self._err, "")
         elif kind is None and self.seconds >= SHOW_AFTER:
@@ -126,6 +138,11 @@ class Progress:
         if callable(self._total):
             self._total = self._total() or None
         return None if self._total is None else max(self._total, self.done)
+
+    @property
+    def known_total(self) -> int | None:
+        """`total`, if nobody has to look for it."""
+        return None if self._total is None or callable(self._total) else max(self._total, self.done)
 
     def expect(self, more: Callable[[], int]) -> None:
         """So many records are to come after those that are done; `more` is asked once progress shows, 0: unknown."""

@@ -61,7 +61,7 @@ CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
 """Classes of Nutch that are run by their names alone."""
 
 OWN = {"init", "crawl", "report", "sql", "explain", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
-OWN |= {"export", "import"}
+OWN |= {"export", "import", "simulate"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

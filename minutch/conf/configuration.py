@@ -80,6 +80,7 @@ class Configuration:
         "_defaults",
         "_dirs",
         "_environment",
+        "_files",
         "_final",
         "_frozen",
         "_sources",
@@ -94,6 +95,7 @@ class Configuration:
         self._sources: dict[str, str] = {}
         self._final: set[str] = set()
         self._defaults: Mapping[str, str] = {}
+        self._files: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
         self._dirs: tuple[Path, ...] = ()
         self._environment: Mapping[str, str] = {}
         self._system: Mapping[str, str] = {}
@@ -131,9 +133,16 @@ class Configuration:
             items = conf.add_resource(path)
             if path == files[0]:
                 conf._defaults = {item.name: item.value or "" for item in items}
+        conf._files = dict(conf._values), dict(conf._sources)
         for name, value in overrides.items():
             conf.set(name, value, source="command line")
         return conf
+
+    def of_files(self) -> Configuration:
+        """A copy, not frozen, with what the files say, and nothing of what the command line or a program has set."""
+        copy = self.with_values({})
+        copy._values, copy._sources = map(dict, self._files)
+        return copy
 
     def add_resource(self, path: Path) -> list[Property]:
         """Read one XML file over what is there; final properties stay. Returns what the file has."""
@@ -173,7 +182,7 @@ class Configuration:
         copy._values = self._values | {_key(name): value for name, value in values.items()}
         copy._sources = self._sources | dict.fromkeys(map(_key, values), "program")
         copy._final = set(self._final)
-        copy._defaults, copy._dirs = self._defaults, self._dirs
+        copy._defaults, copy._dirs, copy._files = self._defaults, self._dirs, self._files
         copy._environment, copy._system = self._environment, self._system
         copy.clock = self.clock
         copy.home = self.home

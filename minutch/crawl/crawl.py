@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from minutch.crawl import preflight, rounds
 from minutch.crawl.options import CrawlOptions, parse_options
 from minutch.crawl.rounds import Round
 from minutch.crawl.screen import Screen, Totals
+from minutch.crawl.words import number as rounds_text
 from minutch.crawldb.applied import is_applied
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
@@ -29,6 +31,8 @@ from minutch.errors import MinutchError
 from minutch.fetch.outcomes import Outcomes, outcomes_of
 from minutch.index.writers import keep_documents
 from minutch.job import Counters, JobContext
+from minutch.live.server import LiveServer
+from minutch.live.watch import Watch
 from minutch.segment.store import Segment
 from minutch.tables.lock import lock
 
@@ -66,6 +70,9 @@ class Crawl:
     log_file: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.options.status_port is not None:
+            watch = Watch(f"crawl {self.directory}", self.context.clock, can_stop=True)
+            self.context = replace(self.context, watch=watch)
         self.screen = Screen(self.context)
 
     @property
@@ -84,7 +91,7 @@ class Crawl:
         """All rounds; 0 when done. Raises MinutchError if a step fails."""
         preflight.check(self.context.conf, self.options.seeds)
         started = self.context.clock.monotonic()
-        with lock(self.directory):
+        with lock(self.directory), self._served():
             self.log_file = log.log_to(self.directory / LOG, self.context.err)
             self._begin()
             rounds.clear_left_overs(self.directory)
@@ -100,6 +107,17 @@ class Crawl:
                     break
         self.screen.summary(self.totals, self.context.clock.monotonic() - started, self._next_commands())
         return 0
+
+    @contextmanager
+    def _served(self) -> Iterator[None]:
+        """With a live page, if it is wished."""
+        watch, port = self.context.watch, self.options.status_port
+        if watch is None or port is None:
+            yield
+            return
+        with closing(LiveServer(watch, self.context.conf, port, "--status")) as server, server.running():
+            self.screen.note(server.says)
+            yield
 
     def _next_commands(self) -> list[str]:
         """What to do next: go on, or look at what was found."""
@@ -117,7 +135,14 @@ class Crawl:
         if any(path.exists() for path in (Path(STOP), self.directory / STOP)):
             self.screen.note(f"{STOP} found, stopping after {number} rounds")
             return True
+        if self._is_asked_to_stop:
+            self.screen.note(f"Stopped on the live page after {rounds_text(number, 'rounds')}")
+            return True
         return self.options.rounds != -1 and number >= self.options.rounds
+
+    @property
+    def _is_asked_to_stop(self) -> bool:
+        return self.context.watch is not None and self.context.watch.stopping
 
     def _begin(self) -> None:
         if self.options.seeds is not None:
@@ -167,6 +192,8 @@ class Crawl:
             outcomes = outcomes_of(segment, self.context.conf.get_trimmed("http.proxy.host") or "")
         self.screen.reasons(outcomes)
         self.totals.rounds += 1
+        if self.context.watch is not None:
+            self.context.watch.ended(self.totals.statuses)
         self.totals.outcomes.add(outcomes)
         if self.log_file is not None:
             self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
@@ -215,6 +242,8 @@ class Crawl:
         command = flow.find(name)
         if command is None:
             raise MinutchError(f"this version has no command {name}")
+        if self.context.watch is not None:
+            self.context.watch.wait_while_paused()
         common = {**_COMMON, "mapreduce.job.reduces": str(self.options.tasks), **(extra or {})}
         started = self.context.clock.monotonic()
         with self.screen.running(name) as label:
@@ -255,7 +284,9 @@ class Crawl:
             return False
         self.screen.note(f"Waiting for {self.options.wait} s")
         end = self.context.clock.monotonic() + self.options.wait
-        while (left := end - self.context.clock.monotonic()) > 0 and not Path(STOP).exists():
+        while (left := end - self.context.clock.monotonic()) > 0:
+            if Path(STOP).exists() or self._is_asked_to_stop:
+                break
             self.sleep(min(left, _WAIT_SLICE))
         return True
 

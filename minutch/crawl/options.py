@@ -30,6 +30,7 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --num-threads <n>                 pages fetched at the same time (50)
   --num-fetchers <n>                taken and ignored: one machine, one fetcher (--num-slaves: its older name)
   --dedup-group none|host|domain    find duplicates everywhere, or within a host or domain (none)
+  --status <port>                   show a live page at this port of this machine; 0: any port
   -adddays <n>                      fetch also what will be due in so many days (0)
   -i, --index                       send each round's pages to the index
   -sm <sitemap_dir>                 sitemaps to take URLs from, before the first round
@@ -56,6 +57,7 @@ _FLAGS = (
     Flag("-sm", "sitemap_dir"),
     Flag("--wait", "number[s|m|h|d]", parse_wait, aliases=("-w",)),
     Flag("--index", aliases=("-i",)),
+    Flag("--status", "port", int),
     Flag("-adddays", "n", int),
     Flag("--hostdbupdate"),
     Flag("--hostdbgenerate"),
@@ -88,6 +90,7 @@ class CrawlOptions:
     threads: int = 50
     dedup_group: str = "none"
     add_days: int = 0
+    status_port: int | None = None
 
 
 def parse_options(args: Sequence[str]) -> CrawlOptions:
@@ -112,6 +115,7 @@ def parse_options(args: Sequence[str]) -> CrawlOptions:
         threads=given.get("--num-threads", 50),
         dedup_group=given.get("--dedup-group", "none"),
         add_days=given.get("-adddays", 0),
+        status_port=given["--status"],
     )
 
 

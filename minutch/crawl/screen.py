@@ -5,14 +5,15 @@
       fetch        1.4 s  9 pages, 2 redirects, 1 error, 2 gone
     round 1 of 3, parse: 4 of 9 pages, 20/s, 0:01 left                        live
 
-Titles, rows and the summary are the command's output (stdout), the live line goes to stderr, as log lines do.
+Titles, rows and the summary are the command's output (stdout), the live line goes to stderr, as log lines do. Whoever
+watches the crawl gets the same.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from minutch.crawl.words import counters_of, number, result_of, size
@@ -45,6 +46,8 @@ class Screen:
 
     def title(self, text: str) -> None:
         """Begin a round."""
+        if self.context.watch is not None:
+            self.context.watch.begin(text)
         self._say(text, BOLD)
 
     @contextmanager
@@ -52,14 +55,18 @@ class Screen:
         """While a step runs: what its progress begins with."""
         label = f"{self.place}, {step}" if self.place else step
         live_line(self.context.err, f"{label} …")
+        watch = self.context.watch
         try:
-            yield label
+            with nullcontext() if watch is None else watch.running(step, self.place):
+                yield label
         finally:
             live_line(self.context.err, "")
 
     def row(self, step: str, seconds: float, reports: Mapping[str, Counters], more: str = "") -> None:
         """A step has ended."""
         result = counters_of(reports) if self.context.verbose else result_of(step, reports)
+        if self.context.watch is not None:
+            self.context.watch.row(step, seconds, result)
         text = f"  {step:<12}{seconds:>6.1f} s  {', '.join(filter(None, (result, more)))}".rstrip()
         for line in textwrap.wrap(text, WIDTH, subsequent_indent=" " * 23, break_on_hyphens=False):
             self._say(line)

@@ -34,6 +34,7 @@ from minutch.fetch.decisions import (
 from minutch.fetch.hosts import QueueKey
 from minutch.fetch.ledger import Outcome
 from minutch.fetch.log import Frame, Part
+from minutch.fetch.pause import Pause
 from minutch.fetch.queues import FetchItem, FetchQueues
 from minutch.fetch.recorder import ParsedPage, Recorder
 from minutch.fetch.settings import FetchSettings
@@ -93,6 +94,8 @@ class Chain:
 class Handover(Protocol):
     """What a chain asks of the loop that runs it."""
 
+    pause: Pause
+
     def purged(self, items: list[FetchItem], outcome: Outcome, reason: str) -> None:
         """These items are given up."""
         ...
@@ -139,11 +142,17 @@ class ChainRunner:
             protocol = self._protocol(chain)
             if protocol is None:
                 return
+            await self._go_ahead()
             if self.settings.publish:
                 self.handover.publish("START", chain.item.url, {})
             if not await self._may_fetch(chain, protocol):
                 return
             following = await self._fetch(chain, protocol)
+
+    async def _go_ahead(self) -> None:
+        """Before a request: not while the fetch is paused."""
+        if self.handover.pause.is_on:
+            await self.handover.pause.over()
 
     def _protocol(self, chain: Chain) -> points.Protocol | None:
         try:
@@ -199,6 +208,7 @@ class ChainRunner:
         item = chain.item
         log.info("fetch of %s failed with: robots.txt can't be had: %s", item.url, failure.message)
         self.stats.errors += 1
+        self.stats.failed(now, item.url, f"robots.txt can't be had: {failure.message}")
         self.recorder.page(chain.frame, item.url, item.datum, None, failure, status.STATUS_FETCH_RETRY, now)
         chain.conclude(Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY)
         self._count_exception(item.queue_id, now)
@@ -224,6 +234,7 @@ class ChainRunner:
     async def _fetch(self, chain: Chain, protocol: points.Protocol) -> bool:
         """One request and its records; True if `chain.item` is now a redirect's target to go on with."""
         item = chain.item
+        await self._go_ahead()
         started = self.clock.monotonic()
         output = await protocol.get_protocol_output(item.url, item.datum)
         milliseconds = round((self.clock.monotonic() - started) * 1000)
@@ -257,6 +268,7 @@ class ChainRunner:
     def _failed(self, chain: Chain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item
         log.info("fetch of %s failed with: %s", item.url, output.status.message)
+        self.stats.failed(now, item.url, str(output.status.message))
         back = retry_after(_header(output.content, "retry-after"), now, self.settings.robots.longest_retry_after)
         if back is not None:
             self.handover.busy_until(item.queue_id, back, now)
@@ -274,6 +286,7 @@ class ChainRunner:
             self.queues.finish(item.queue_id, now)
             chain.entered = False
         self.stats.errors += 1
+        self.stats.failed(now, item.url, str(protocol_status.message))
         self.recorder.page(chain.frame, item.url, item.datum, None, protocol_status, status.STATUS_FETCH_RETRY, now)
         chain.conclude(Outcome.RETRY)
 

@@ -12,7 +12,7 @@ import logging
 from typing import Final, TextIO
 
 from minutch.fetch.ledger import Ledger
-from minutch.fetch.loop import Snapshot
+from minutch.fetch.snapshot import Snapshot
 from minutch.fetch.stats import FetchStats
 from minutch.job import PLAIN_INTERVAL, time_text
 from minutch.job import live_line as show
@@ -46,7 +46,7 @@ def live_line(snapshot: Snapshot, label: str = "fetch") -> str:
         f"{snapshot.bytes / seconds / 1024:,.0f} KB/s",
         f"{snapshot.queues:,} host{'s' * (snapshot.queues != 1)}",
         f"{snapshot.errors:,} error{'s' * (snapshot.errors != 1)}",
-        time_left(snapshot),
+        "paused" if snapshot.paused else time_left(snapshot),
     ]
     return ", ".join(filter(None, parts))
 
@@ -73,12 +73,9 @@ class Display:
         self._err = err
         self._label = label or "fetch"
         self._next = PLAIN_INTERVAL
-        self.latest: Snapshot | None = None
-        """What was shown last."""
 
     def tick(self, snapshot: Snapshot) -> None:
         """Show the state of the fetch."""
-        self.latest = snapshot
         if self._err.isatty():
             show(self._err, live_line(snapshot, self._label))
             return

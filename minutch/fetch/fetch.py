@@ -14,7 +14,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -33,10 +33,13 @@ from minutch.fetch.loop import Hooks
 from minutch.fetch.processes import FetchProcesses
 from minutch.fetch.session import FetchSession, Resumed, Share, open_session, resume
 from minutch.fetch.settings import FetchSettings, share_of
+from minutch.fetch.snapshot import Snapshot
 from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import FetchStats
-from minutch.fetch.telemetry import MetricsServer, Publishers
+from minutch.fetch.telemetry import Publishers
 from minutch.job import Counters, JobContext
+from minutch.live.server import LiveServer
+from minutch.live.watch import Watch
 from minutch.segment.store import CRAWL_FETCH, Segment
 from minutch.tables.lock import lock
 from minutch.tables.success import mark_success
@@ -47,7 +50,7 @@ log = logging.getLogger(__name__)
 USAGE = """Fetcher <segment> [-threads n] [-metrics port]
 \tsegment\tthe segment whose fetch list is fetched
 \t-threads n\tpages fetched at the same time (fetcher.threads.fetch)
-\t-metrics port\tserve the state of the fetch for Prometheus at this port"""
+\t-metrics port\tserve a live page and figures for Prometheus (/metrics) at this port, 0: any"""
 FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port", convert=int))
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
@@ -58,6 +61,7 @@ DONE: Final = "_fetch-done"
 """What the folder of the logs is called while it is being removed."""
 INTERRUPTED: Final = "interrupted"
 """Counted once if a signal came when all was fetched; bin/crawl stops then."""
+Tick = Callable[[Snapshot], None]
 STATE_PROPERTY: Final = "minutch.fetch.state"
 
 
@@ -70,15 +74,24 @@ class Interrupted(MinutchError):
 def run(args: list[str], context: JobContext) -> int:
     """The command. Exit code 0; every failure is 255 as in Nutch."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    context.reports["Fetcher"] = fetch(
-        Path(given.positional[0]),
-        context.conf,
-        clock=context.clock,
-        err=context.err,
-        label=context.label,
-        threads=given["-threads"],
-        metrics_port=given["-metrics"],
-    )
+    segment, watch = Path(given.positional[0]), context.watch
+    with ExitStack() as stack:
+        server: LiveServer | None = None
+        if given["-metrics"] is not None and watch is None:
+            watch = Watch(f"fetch {segment}", context.clock)
+            server = stack.enter_context(closing(LiveServer(watch, context.conf, given["-metrics"], "-metrics")))
+            context.print(server.says)
+            context.out.flush()
+        context.reports["Fetcher"] = fetch(
+            segment,
+            context.conf,
+            clock=context.clock,
+            err=context.err,
+            label=context.label,
+            threads=given["-threads"],
+            watch=watch,
+            server=server,
+        )
     return 0
 
 
@@ -90,9 +103,12 @@ def fetch(
     err: TextIO,
     label: str = "",
     threads: int | None = None,
-    metrics_port: int | None = None,
+    watch: Watch | None = None,
+    server: LiveServer | None = None,
 ) -> Counters:
     """Fetch the segment at `path` and close it; returns the ledger's counts.
+
+    `watch` sees what happens, and may hold the fetch; `server` runs meanwhile.
 
     Raises ConfigError without http.agent.name, StoreError for a segment that is fetched already, that has no fetch
     list or that can't be written, and Interrupted after a signal (what was fetched until then is kept in the log).
@@ -112,8 +128,8 @@ def fetch(
         if resumed.ledger.settled:
             log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", resumed.ledger.settled)
             settings = _as_begun(settings, resumed)
-        job = _Job(segment, files, work, conf, settings, clock, resumed)
-        ledger, stats = _fetch_all(job, err, label, metrics_port)
+        job = _Job(segment, files, work, conf, settings, clock, resumed, watched=watch is not None)
+        ledger, stats = _fetch_all(job, err, label, watch or Watch(label, clock), server)
         ledger.merge({int(k): v for k, v in resumed.ledger.outcomes.items()})
         if job.interrupted and ledger.settled < ledger.generated:
             _report(ledger, stats)
@@ -140,6 +156,7 @@ class _Job:
     clock: Clock
     resumed: Resumed
     interrupted: bool = False
+    watched: bool = False
 
     def share_session(self, share: Share, hooks: Hooks) -> FetchSession:
         """One of several processes' share of the fetch."""
@@ -148,6 +165,7 @@ class _Job:
     def session(self, share: Share, hooks: Hooks, state: FetchState, total: int | None) -> FetchSession:
         """One process's share of the fetch."""
         hooks.busy_until = state.remember_busy
+        hooks.watched = self.watched
         if self.settings.publish:
             publishers = Publishers(self.conf, self.clock)
             hooks.publish, hooks.ended = publishers.publish, publishers.close
@@ -166,25 +184,25 @@ class _Job:
         )
 
 
-def _fetch_all(job: _Job, err: TextIO, label: str, metrics_port: int | None) -> tuple[Ledger, FetchStats]:
+def _fetch_all(
+    job: _Job, err: TextIO, label: str, watch: Watch, server: LiveServer | None
+) -> tuple[Ledger, FetchStats]:
     total = count_entries(job.files)
     left = total - job.resumed.ledger.settled
     display = Display(err, label)
-    metrics = nullcontext() if metrics_port is None else _serve_metrics(metrics_port, display)
+
+    def tick(snapshot: Snapshot) -> None:
+        display.tick(snapshot)
+        watch.show(snapshot)
+
     run = _run_alone if job.settings.processes == 1 else _run_together
     try:
-        ledger, stats = run(job, display, metrics, left)
+        ledger, stats = run(job, tick, watch, nullcontext() if server is None else server.running(), left)
     finally:
         display.clear()
+    watch.fetched(stats, ledger.settled)
     ledger.generated = total
     return ledger, stats
-
-
-@contextmanager
-def _serve_metrics(port: int, display: Display) -> Iterator[None]:
-    with MetricsServer(port, lambda: display.latest) as server:
-        log.info("Fetcher: metrics at http://127.0.0.1:%d/metrics", server.port)
-        yield
 
 
 def _state_of(conf: Configuration) -> FetchState:
@@ -192,22 +210,22 @@ def _state_of(conf: Configuration) -> FetchState:
 
 
 def _run_alone(
-    job: _Job, display: Display, metrics: AbstractContextManager[None], left: int
+    job: _Job, tick: Tick, watch: Watch, serving: AbstractContextManager[None], left: int
 ) -> tuple[Ledger, FetchStats]:
     with _state_of(job.conf) as state:
-        session = job.session(Share(), Hooks(tick=display.tick), state, left)
-        with metrics:  # a thread: after the parse worker, which is a fork
-            asyncio.run(_run_with_signals(job, session))
+        session = job.session(Share(), Hooks(tick=tick), state, left)
+        with serving:  # a thread: after the parse worker, which is a fork
+            asyncio.run(_run_with_signals(job, session, watch))
     return session.loop.ledger, session.loop.stats
 
 
 def _run_together(
-    job: _Job, display: Display, metrics: AbstractContextManager[None], left: int
+    job: _Job, tick: Tick, watch: Watch, serving: AbstractContextManager[None], left: int
 ) -> tuple[Ledger, FetchStats]:
-    processes = FetchProcesses(job.settings.processes, job.share_session, display.tick, left)
+    processes = FetchProcesses(job.settings.processes, job.share_session, tick, left)
     with _signals(job, processes.stop, processes.kill):
         processes.start()  # before anything runs in a thread: then the children can be forks
-        with metrics:
+        with serving, watch.obeying(processes.hold):
             processes.run()
     return processes.ledger, processes.stats
 
@@ -239,7 +257,7 @@ def _signals(job: _Job, stop: Callable[[], None], kill: Callable[[], None]) -> I
             signal.signal(number, handler)
 
 
-async def _run_with_signals(job: _Job, session: FetchSession) -> None:
+async def _run_with_signals(job: _Job, session: FetchSession, watch: Watch) -> None:
     """Run; after the first signal what is in flight is finished, a second one ends it at once."""
     main = asyncio.ensure_future(session.run())
     running = asyncio.get_running_loop()
@@ -263,7 +281,8 @@ async def _run_with_signals(job: _Job, session: FetchSession) -> None:
         except (ValueError, RuntimeError):
             break  # not in the main thread: signals are somebody else's
     try:
-        await main
+        with watch.obeying(lambda wanted: _from_outside(running, session, wanted)):
+            await main
     except asyncio.CancelledError:
         if seen > 1:
             raise Interrupted(STOPPED) from None
@@ -271,6 +290,10 @@ async def _run_with_signals(job: _Job, session: FetchSession) -> None:
     finally:
         for number in caught:
             running.remove_signal_handler(number)
+
+
+def _from_outside(running: asyncio.AbstractEventLoop, session: FetchSession, wanted: bool) -> None:
+    running.call_soon_threadsafe(session.loop.hold, wanted)
 
 
 def _check_agent(conf: Configuration) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Final
 
 from minutch.clock import Clock
@@ -21,9 +21,11 @@ from minutch.fetch.chain import FAILED, ROBOTS_DEFER, Chain, ChainRunner, pack_f
 from minutch.fetch.feeder import Feeder, Later
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import FetchLog, Frame, Part
+from minutch.fetch.pause import Pause
 from minutch.fetch.queues import FetchItem, FetchQueues, QueuingStatus
 from minutch.fetch.recorder import ParsedPage, Recorder
-from minutch.fetch.settings import FetchSettings
+from minutch.fetch.settings import NEVER, FetchSettings
+from minutch.fetch.snapshot import Snapshot, details_of
 from minutch.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
@@ -34,6 +36,8 @@ TICK: Final = 1.0
 """Seconds between two looks at the limits."""
 SYNC_EVERY: Final = 0.25
 """Seconds between two syncs of the log to the medium."""
+DETAILS_EVERY: Final = 4
+"""Ticks between two looks at single hosts, where somebody watches."""
 SHORTEST_WAIT: Final = 0.001
 """Seconds; a timer is never set shorter."""
 
@@ -50,31 +54,6 @@ class _Running:
     chain: Chain
     since: int
     hung: bool = False
-
-
-@dataclass(slots=True)
-class Snapshot:
-    """What the status line shows; rates are per second."""
-
-    active: int
-    threads: int
-    waiting: int
-    queues: int
-    blocked: int
-    pages: int
-    errors: int
-    bytes: int
-    pages_last_second: int
-    bytes_last_second: int
-    seconds: float
-    longest_rest: float
-    done: int
-    total: int | None
-    events: Counter[str] = field(default_factory=Counter)
-    oldest_wait: float = 0.0
-    """Seconds for which the oldest chain in flight has been under way."""
-    longest_queue: float = 0.0
-    """Seconds that the longest queue takes for its rests alone."""
 
 
 async def _nothing() -> None:
@@ -95,6 +74,8 @@ class Hooks:
     """Asked when all is done: False if more items may come from elsewhere."""
     begun: Callable[[], Awaitable[None]] = _nothing
     """Awaited before the first page."""
+    watched: bool = False
+    """Whether somebody looks at details."""
     ended: Callable[[], None] = lambda: None
     """Called in a thread when the loop has ended."""
 
@@ -114,6 +95,7 @@ class FetchLoop:
     hooks: Hooks = field(default_factory=Hooks)
     total: int | None = None
     """Listed URLs altogether, if known; for the time left."""
+    pause: Pause = field(default_factory=Pause)
     runner: ChainRunner = field(init=False)
     _threads: int = field(init=False, default=1)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
@@ -159,7 +141,28 @@ class FetchLoop:
     def leave(self) -> None:
         """Begin nothing new; what is in flight is finished, the rest is left to the next run, as after a kill."""
         self._leaving = True
+        self.hold(False)
         self._pump()
+
+    def hold(self, wanted: bool) -> None:
+        """Begin no request until this is called with False; limits of time move by as long as that takes."""
+        now = self.clock.now()
+        if wanted:
+            if not self._leaving:
+                log.info("the fetch is held: nothing new is asked for")
+                self.pause.begin(now)
+            return
+        lasted = self.pause.end(now)
+        if lasted:
+            log.info("the fetch goes on, after %.1f s", lasted / 1000)
+            limit = self.queues.settings.time_limit
+            if limit != NEVER:
+                self.queues.settings = replace(self.queues.settings, time_limit=limit + lasted)
+            for running in self._running.values():
+                running.since += lasted
+            self._started += lasted / 1000
+            self._last_start = now
+            self._pump()
 
     @property
     def stopping(self) -> bool:
@@ -171,7 +174,7 @@ class FetchLoop:
             return
         try:
             now = self.clock.now()
-            if not self._leaving:
+            if not (self._leaving or self.pause.is_on):
                 self._feed(now)
             while self._free_at(now) == now and (item := self.queues.take(now)) is not None:
                 self._start(item, now)
@@ -206,7 +209,7 @@ class FetchLoop:
     def _free_at(self, now: int) -> int | None:
         """When one more chain may start: `now`, later as long as threads are being started, None if all are at work."""
         running = len(self._running)
-        if running >= self._threads or self._leaving:
+        if running >= self._threads or self._leaving or self.pause.is_on:
             return None
         return now if running < self._started_threads() else now + self.settings.start_delay
 
@@ -368,10 +371,11 @@ class FetchLoop:
         guard = ThroughputGuard(self.settings.pressure)
         governor = BandwidthGovernor(self.settings.pressure)
         pages, size = 0, 0
-        while True:
+        for number in count():
             await asyncio.sleep(TICK)
             stats = self.stats
-            snapshot = self.snapshot(stats.pages - pages, stats.bytes - size)
+            details = self.hooks.watched and number % DETAILS_EVERY == 0
+            snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
             pages, size = stats.pages, stats.bytes
             try:
                 self.tick(snapshot, guard, governor)
@@ -382,6 +386,8 @@ class FetchLoop:
         """The once-a-second look at all limits."""
         now = self.clock.now()
         self.hooks.tick(snapshot)
+        if self.pause.is_on:
+            return
         if guard.too_slow(snapshot.pages_last_second, now):
             self.stop(Outcome.SKIPPED_THROUGHPUT)
         if self.queues.time_limit_exceeded(now):
@@ -419,7 +425,7 @@ class FetchLoop:
             self.stats.events["robots_defer_visits_dropped_total"] += len(dropped)
             self.purged(dropped, Outcome.DEFERRED, ROBOTS_DEFER)
 
-    def snapshot(self, pages: int = 0, size: int = 0) -> Snapshot:
+    def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """The state of the fetch; `pages` and `size` are those of the last second."""
         queues, stats, now = self.queues, self.stats, self.clock.now()
         return Snapshot(
@@ -433,13 +439,17 @@ class FetchLoop:
             bytes=stats.bytes,
             pages_last_second=pages,
             bytes_last_second=size,
-            seconds=self.clock.monotonic() - self._started,
+            seconds=self.clock.monotonic() - self._started - self.pause.lasting(now) / 1000,
             longest_rest=queues.oldest_rest(now) / 1000,
             done=self.ledger.settled,
             total=self.total,
             events=stats.events,
             longest_queue=queues.longest_queue() / 1000,
             oldest_wait=(now - min((running.since for running in self._running.values()), default=now)) / 1000,
+            requests=stats.requests,
+            request_ms=stats.request_ms,
+            paused=self.pause.is_on,
+            details=details_of(self.ledger, stats, queues, now) if details else None,
         )
 
 

@@ -1,6 +1,6 @@
 """Several processes share one fetch (minutch.fetch.processes): each has the queues that hash to it, and its own log.
 
-    parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ──> child
+    parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
            <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ("done", outcomes, stats) ("failed", error) ─
 
 A redirect or followed link to a host of another process goes to that process through the parent, so no host is ever
@@ -17,7 +17,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
@@ -26,9 +26,10 @@ from typing import Any, Final
 from minutch.errors import MinutchError, StoreError
 from minutch.fetch.chain import pack_follow, unpack_follow
 from minutch.fetch.ledger import Ledger
-from minutch.fetch.loop import Hooks, Snapshot
+from minutch.fetch.loop import Hooks
 from minutch.fetch.queues import FetchItem
 from minutch.fetch.session import FetchSession, Share, outcome_counts
+from minutch.fetch.snapshot import Snapshot, together
 from minutch.fetch.stats import FetchStats
 from minutch.processes import start_worker
 
@@ -84,6 +85,8 @@ class _Child:
             self.session.loop.add(unpack_follow(*values))
         elif kind == "stop":
             self.session.loop.leave()
+        elif kind == "hold":
+            self.session.loop.hold(*values)
         else:
             self.finishing = True
         self.session.loop.wake()
@@ -176,6 +179,11 @@ class FetchProcesses:
         for worker in self._workers:
             worker.outbox.put(("stop",))
 
+    def hold(self, wanted: bool) -> None:
+        """Let the children begin no request, or go on."""
+        for worker in self._workers:
+            worker.outbox.put(("hold", wanted))
+
     def kill(self, postmen: Sequence[threading.Thread] = ()) -> None:
         """End the children that still run, and after them the threads that write to them."""
         for worker in self._workers:
@@ -225,10 +233,12 @@ class FetchProcesses:
         worker.idle_at = received
 
     def _on_tick(self, worker: _Worker, snapshot: Snapshot) -> None:
+        if snapshot.details is None and worker.snapshot is not None:
+            snapshot.details = worker.snapshot.details  # they come less often
         worker.snapshot = snapshot
         known = [w.snapshot for w in self._workers if w.snapshot is not None]
         if worker is self._workers[0] or self._workers[0].done:
-            self.tick(_together(known, self.total))
+            self.tick(together(known, self.total))
 
     def _on_done(self, worker: _Worker, outcomes: dict[int, int], stats: FetchStats) -> None:
         worker.done = True
@@ -238,18 +248,3 @@ class FetchProcesses:
     def _on_failed(self, worker: _Worker, reason: str) -> None:
         worker.done = True
         self._fail(reason)
-
-
-def _together(snapshots: list[Snapshot], total: int | None) -> Snapshot:
-    """The sum of the children's states."""
-    first, *others = snapshots
-    result = replace(first, events=first.events.copy(), total=total)
-    for other in others:
-        for name in ("active", "threads", "waiting", "queues", "blocked", "pages", "errors", "bytes", "done",
-                     "pages_last_second", "bytes_last_second"):  # fmt: skip
-            setattr(result, name, getattr(result, name) + getattr(other, name))
-        result.longest_rest = max(result.longest_rest, other.longest_rest)
-        result.longest_queue = max(result.longest_queue, other.longest_queue)
-        result.oldest_wait = max(result.oldest_wait, other.oldest_wait)
-        result.events += other.events
-    return result

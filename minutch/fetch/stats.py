@@ -6,15 +6,30 @@ Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run.
 
 from __future__ import annotations
 
+import heapq
 import logging
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from minutch.fetch.settings import NEVER, PressureSettings
 
 MAX_HOSTS: Final = 20_000
 """Hosts whose times are kept; of more, the slower half stays."""
+
+
+LAST: Final = 20
+"""Failures that are remembered."""
+_LONGEST: Final = 500
+"""Characters of a failure's URL and text."""
+
+
+class Failure(NamedTuple):
+    """A request that failed: when (ms), of which page, why."""
+
+    time: int
+    url: str
+    text: str
 
 
 @dataclass(slots=True)
@@ -42,6 +57,7 @@ class FetchStats:
     request_ms: int = 0
     events: Counter[str] = field(default_factory=Counter)
     hosts: dict[str, HostTimes] = field(default_factory=dict)
+    failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=LAST))
 
     def request(self, queue_id: str, milliseconds: int, size: int, *, success: bool, failed: bool) -> None:
         """One request ended; `size` bytes of content."""
@@ -57,6 +73,10 @@ class FetchStats:
         times.total_ms += milliseconds
         times.longest_ms = max(times.longest_ms, milliseconds)
         times.errors += failed
+
+    def failed(self, now: int, url: str, text: str) -> None:
+        """Remember a request that failed."""
+        self.failures.append(Failure(now, url[:_LONGEST], text[:_LONGEST]))
 
     def _new_host(self, queue_id: str) -> HostTimes:
         if len(self.hosts) >= MAX_HOSTS:
@@ -77,7 +97,7 @@ class FetchStats:
 
     def slowest(self, count: int = 10) -> list[tuple[str, HostTimes]]:
         """The hosts with the longest mean times, slowest first."""
-        return sorted(self.hosts.items(), key=lambda item: -item[1].mean_ms)[:count]
+        return heapq.nlargest(count, self.hosts.items(), key=lambda item: item[1].mean_ms)
 
 
 log = logging.getLogger(__name__)

@@ -129,7 +129,9 @@ def sitemap(
         ),
         Rules.from_conf(conf, context.clock.now()),
     )
-    fetcher = SitemapFetcher(conf, Settings.from_conf(conf, strict=strict), context.clock, collected.checked)
+    settings, watch = Settings.from_conf(conf, strict=strict), context.watch
+    held = (lambda: False) if watch is None else (lambda: watch.paused)
+    fetcher = SitemapFetcher(conf, settings, context.clock, collected.checked, held)
     with (
         db.lock(force),
         Shuffle(number_of_parts(conf), SITEMAP_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as found,

@@ -63,6 +63,8 @@ MOST_NESTED: Final = 5
 MOST_SITEMAPS: Final = 50_000
 """Sitemaps that are fetched of one start, the number that sitemaps.org allows in an index."""
 _FORGET: Final = 10_000
+HELD_POLL: Final = 0.2
+"""Seconds between two looks whether requests may begin again."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,20 @@ Found = Callable[[int, int, Sitemap], None]
 
 
 class SitemapFetcher:
-    """Follows starts; `checked` normalizes and filters the URL of a sitemap, None: rejected."""
+    """Follows starts; `checked` normalizes and filters the URL of a sitemap, None: rejected.
+
+    While `held` is true, no request begins.
+    """
 
     def __init__(
-        self, conf: Configuration, settings: Settings, clock: Clock, checked: Callable[[str], str | None]
+        self,
+        conf: Configuration,
+        settings: Settings,
+        clock: Clock,
+        checked: Callable[[str], str | None],
+        held: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._held = held
         self.counters = Counters()
         self._settings, self._clock, self._checked = settings, clock, checked
         limit = str(settings.most_bytes)
@@ -141,6 +152,7 @@ class SitemapFetcher:
                 break
         else:
             return None
+        await self._go_ahead()
         rules = await self._protocols.get_protocol(url).get_robot_rules(url, CrawlDatum(), None)
         usual = [f"{url}sitemap.xml"] if self._settings.default_sitemap else []
         return list(rules.sitemaps) or usual
@@ -164,6 +176,10 @@ class SitemapFetcher:
         log.info("Parsing sitemap file: %s", url)
         return read_sitemap(kind, content.content, url, strict=settings.strict, most_bytes=settings.most_bytes)
 
+    async def _go_ahead(self) -> None:
+        while self._held():
+            await asyncio.sleep(HELD_POLL)
+
     async def _fetch(self, url: str) -> tuple[str, Content] | None:
         """The page at a URL and where it is; redirects are followed."""
         for _ in range(self._settings.most_redirects + 1):
@@ -172,6 +188,7 @@ class SitemapFetcher:
             if delay is None:
                 return None
             async with self._turns.of(url, delay):
+                await self._go_ahead()
                 output = await protocol.get_protocol_output(url, CrawlDatum(fetch_time=self._clock.now()))
             status = output.status
             if status.is_success and output.content is not None:
@@ -186,6 +203,7 @@ class SitemapFetcher:
 
     async def _delay(self, url: str, protocol: Protocol) -> int | None:
         """The pause after this request, in ms; None if robots.txt, or its absence, forbids the request."""
+        await self._go_ahead()
         rules = await protocol.get_robot_rules(url, CrawlDatum(), None)
         failure = getattr(rules, "failure", None)
         decision = decide(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from ipaddress import ip_address
 from typing import Final
@@ -27,12 +27,13 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from minutch.errors import MinutchError
 from minutch.search import pages
 from minutch.search.crawlfiles import PICTURES, CrawlFiles
 from minutch.search.results import Searcher
+from minutch.web.access import Denied, host_of
+from minutch.web.door import PRIVATE, Door
 
 log = logging.getLogger(__name__)
 
@@ -44,14 +45,6 @@ STORED_POLICY: Final = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'self'"
 )
-HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "private, no-cache",
-    "X-Robots-Tag": "noindex, nofollow",
-}
 LONGEST_QUERY: Final = 1000
 LONGEST_URL: Final = 1 << 16
 
@@ -120,9 +113,10 @@ def make(searcher: Searcher, crawl: CrawlFiles, hosts: frozenset[str]) -> Starle
         "/style.css": lambda _: Response(css, media_type="text/css"),
         "/robots.txt": lambda _: PlainTextResponse("User-agent: *\nDisallow: /\n"),
     }
+    headers = {**PRIVATE, "Content-Security-Policy": OWN_POLICY}
     return Starlette(
         routes=[Route(path, view, methods=["GET"]) for path, view in views.items()],
-        middleware=[Middleware(_Door, hosts=hosts)],
+        middleware=[Middleware(Door, lambda path, headers: _judged(headers, hosts), headers)],
         exception_handlers={HTTPException: _refused, MinutchError: _failed},
     )
 
@@ -151,36 +145,10 @@ def _failed(request: Request, error: Exception) -> Response:
     return HTMLResponse(pages.problem("This can't be read", str(error)), 500)
 
 
-class _Door:
-    """Lets in who asks for this server by name, and puts the headers on what goes out."""
-
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
-        self._app, self._hosts = app, hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        names = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                there = {name.lower() for name, _ in message["headers"]}
-                more = {**HEADERS, "Content-Security-Policy": OWN_POLICY}
-                message["headers"] = [
-                    *message["headers"],
-                    *(
-                        (name.lower().encode(), value.encode())
-                        for name, value in more.items()
-                        if name.lower().encode() not in there
-                    ),
-                ]
-            await send(message)
-
-        if len(names) == 1 and is_ours(names[0], self._hosts):
-            await self._app(scope, receive, guarded)
-        else:
-            refusal = PlainTextResponse("the Host header names no host that this server answers for\n", 421)
-            await refusal(scope, receive, guarded)
+def _judged(headers: Mapping[str, str], hosts: frozenset[str]) -> Denied | None:
+    if is_ours(headers.get("host", ""), hosts):
+        return None
+    return Denied(421, "the Host header names no host that this server answers for")
 
 
 def is_ours(header: str, hosts: frozenset[str]) -> bool:
@@ -193,10 +161,3 @@ def is_ours(header: str, hosts: frozenset[str]) -> bool:
     except ValueError:
         return False
     return True
-
-
-def host_of(header: str) -> str:
-    """The host of a Host header: without port, in lower case, IPv6 in its brackets."""
-    text = header.strip().lower()
-    end = text.rfind("]") + 1 if text.startswith("[") else text.find(":") if ":" in text else len(text)
-    return text[:end]

@@ -2,7 +2,7 @@
 
 startserver     the command: address, token, folder
 app             paths → what is done, and how it is answered
-access          who may ask: the token, the Host header, the site that a browser comes from
+door            how much of a request may come in; who may ask is decided in `minutch/web/access.py`
 confined        paths of clients, kept within one folder
 configs         the configurations that clients have made, by name
 commandlines    a job as Nutch's clients word it → the command line of `flow`

@@ -25,12 +25,13 @@ from minutch.crawldb.store import CrawlDb
 from minutch.errors import MinutchError
 from minutch.segment.store import Segment
 from minutch.service import answers, openapi
-from minutch.service.access import Access
 from minutch.service.commandlines import Request, command_for, words
 from minutch.service.configs import Configs
 from minutch.service.confined import Refused, Root
-from minutch.service.door import Door, as_text, json_of, no_option, number_of
+from minutch.service.door import Bounds, as_text, json_of, no_option, number_of
 from minutch.service.jobtable import FINISHED, Job, JobTable
+from minutch.web.access import Access
+from minutch.web.door import Door
 
 log = logging.getLogger(__name__)
 
@@ -302,7 +303,7 @@ def make(service: Service) -> ASGIApp:
         paths = [operation.path] if operation.path.count("/") > 1 else [operation.path, operation.path + "/"]
         routes += [Route(path, _guarded(found), methods=[operation.method]) for path in paths]
     routes += [Route("/openapi.json", service.described), Route("/docs", service.docs)]
-    return Door(Starlette(routes=routes), service.access)
+    return Door(Bounds(Starlette(routes=routes)), service.access.judge)
 
 
 def _guarded(function: Callable[[HttpRequest], Awaitable[Response]]) -> Callable[[HttpRequest], Awaitable[Response]]:

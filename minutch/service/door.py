@@ -1,4 +1,4 @@
-"""Requests at the door: who may come in, how much of it, and its parts taken for what they should be."""
+"""Requests to the service: how much of one may come in, of what kind, and its parts taken for what they should be."""
 
 from __future__ import annotations
 
@@ -9,31 +9,22 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from minutch.service.access import Access
 from minutch.service.confined import Refused
 from minutch.service.openapi import JSON
+from minutch.web.door import headers_of
 
 LARGEST: Final = 8 << 20
 """Bytes of a request."""
 
 
-class Door:
-    """Lets in what may come in, and no more of it than is bearable."""
+class Bounds:
+    """Lets in of a request what is bearable, and no body that is not JSON."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        denied = self._access.judge(scope["path"], headers)
-        if denied is not None:
-            more = {"WWW-Authenticate": 'Basic realm="minutch"'} if denied.status == 401 else None
-            await PlainTextResponse(denied.text, denied.status, headers=more)(scope, receive, send)
-            return
+        headers = headers_of(scope) or {}
         content = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and content != JSON:
             await PlainTextResponse(f"expected {JSON}", 415)(scope, receive, send)

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
+OPEN: Final = frozenset({"/openapi.json", "/docs"})
+"""The description itself: it says nothing of a crawl, and needs no token."""
 
 
 @dataclass(frozen=True)

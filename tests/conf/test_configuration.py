@@ -308,3 +308,19 @@ def test_items_are_expanded_and_sorted() -> None:
     assert conf.items() == [("a", "1"), ("b", "1")]
     assert conf.raw("b") == "${a}"
     assert (len(conf), list(conf)) == (2, ["b", "a"])
+
+
+def test_what_the_files_say_alone(tmp_path: Path) -> None:
+    (tmp_path / "nutch-site.xml").write_text(
+        "<configuration><property><name>a.b</name><value>site</value></property></configuration>"
+    )
+    conf = (
+        Configuration.load([tmp_path], overrides={"a.b": "line", "c.d": "line"})
+        .with_values({"e.f": "program"})
+        .freeze()
+    )
+    files = conf.of_files()
+    assert (files.get("a.b"), files.get("c.d"), files.get("e.f")) == ("site", None, None)
+    assert files.source("a.b") == str(tmp_path / "nutch-site.xml")
+    files.set("a.b", "new")
+    assert conf.of_files().get("a.b") == "site" and conf.get("a.b") == "line"

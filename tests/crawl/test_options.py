@@ -19,6 +19,7 @@ def test_every_option() -> None:
     line = (
         "-i -w 15m -s seeds -sm maps --hostdbupdate --hostdbgenerate --num-fetchers 2 --num-tasks 3"
         " --size-fetchlist 100 --time-limit-fetch 20 --num-threads 8 --sitemaps-from-hostdb once --dedup-group host"
+        " --status 8090"
     )
     expected = CrawlOptions(
         "crawl",
@@ -35,6 +36,7 @@ def test_every_option() -> None:
         time_limit=20,
         threads=8,
         dedup_group="host",
+        status_port=8090,
     )
     assert parse_options([*line.split(), "crawl", "-1"]) == expected
     assert parse_options(["--index", "--wait", "15m", "--num-slaves", "4", "c", "1"]).index

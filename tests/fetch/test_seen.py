@@ -1,24 +1,21 @@
-"""What a fetch shows: live line, status lines, tables, metrics; and what it remembers from round to round."""
+"""What a fetch shows: live line, status lines, tables; and what it remembers from round to round."""
 
 from __future__ import annotations
 
 import io
 import logging
-import urllib.request
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from minutch.errors import StoreError
 from minutch.fetch import state as state_module
 from minutch.fetch.display import Display, host_table, live_line, result_table, status_lines, time_left
 from minutch.fetch.ledger import Ledger, Outcome
-from minutch.fetch.loop import Snapshot
+from minutch.fetch.snapshot import Snapshot
 from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import MAX_HOSTS, FetchStats
-from minutch.fetch.telemetry import MetricsServer, metrics_text
 
 NOW = Snapshot(
     active=7,
@@ -43,6 +40,7 @@ NOW = Snapshot(
 def test_live_line() -> None:
     line = live_line(NOW, "round 12 of 20, fetch")
     assert line == "round 12 of 20, fetch: 12,500 of 25,000 pages, 150/s, 3,683 KB/s, 87 hosts, 12 errors, 1:23 left"
+    assert live_line(replace(NOW, paused=True)).endswith("87 hosts, 12 errors, paused")
     small = replace(NOW, done=37, total=50, seconds=12, bytes=9000, queues=1, errors=1, longest_queue=40.0)
     assert live_line(small) == "fetch: 37 of 50 pages, 3.1/s, 1 KB/s, 1 host, 1 error, 0:40 left"
     assert len(live_line(small, "round 1 of 3, fetch")) < 80
@@ -78,7 +76,7 @@ def test_a_terminal_has_one_line_that_is_written_over(caplog: pytest.LogCaptureF
     display.clear()
     assert terminal.getvalue().count("\r\x1b[2K") == 4
     assert terminal.getvalue().endswith("\x1b[2K") and "\n" not in terminal.getvalue()
-    assert caplog.text == "" and display.latest is NOW
+    assert caplog.text == ""
 
 
 def test_a_pipe_has_nutchs_lines_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -127,35 +125,6 @@ def test_stats_of_processes_add_up() -> None:
     first.merge(second)
     assert (first.pages, first.bytes, first.errors, first.requests, first.request_ms) == (1, 30, 1, 2, 12)
     assert set(first.hosts) == {"a", "b"} and first.events["x"] == 2
-
-
-# -- metrics ---------------------------------------------------------------------------------------------------
-
-
-def test_metrics_are_prometheus_text() -> None:
-    lines = metrics_text(NOW).splitlines()
-    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    assert values["minutch_fetch_pages_total"] == "12345"
-    assert values["minutch_fetch_active_threads"] == "7"
-    assert values['minutch_fetch_events_total{event="robots_denied_total"}'] == "3"
-    names = {line.split("{")[0].split(" ")[0] for line in lines if not line.startswith("#")}
-    assert {line.split(" ")[2] for line in lines if line.startswith("# TYPE")} == names
-    assert {line.split(" ")[2] for line in lines if line.startswith("# HELP")} == names
-
-
-def test_metrics_are_served() -> None:
-    current: list[Snapshot] = []
-    with MetricsServer(0, lambda: current[0] if current else None) as server:
-        url = f"http://127.0.0.1:{server.port}/metrics"
-        assert urllib.request.urlopen(url).read() == b""
-        current.append(NOW)
-        with urllib.request.urlopen(url) as response:
-            assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-            assert response.read().decode() == metrics_text(NOW)
-        with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(url + "/else")
-        with pytest.raises(StoreError, match="can't listen"):
-            MetricsServer(server.port, lambda: None)
 
 
 # -- state -----------------------------------------------------------------------------------------------------

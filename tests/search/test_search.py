@@ -19,6 +19,7 @@ from minutch.conf import Configuration
 from minutch.errors import FormatError, MinutchError, StoreError, UsageError
 from minutch.job import JobContext
 from minutch.search import search, serve
+from minutch.web.listening import is_local
 from tests.search.conftest import HOSTILE
 from tests.support.golden import PROJECT
 from tests.support.indexedcrawl import IndexedCrawl
@@ -124,7 +125,7 @@ def test_serve_answers_until_it_is_stopped(harbours: IndexedCrawl) -> None:
     ],
 )
 def test_loopback_unless_told(host: str, local: bool) -> None:
-    assert serve.is_local(host) == local
+    assert is_local(host) == local
 
 
 def test_serve_says_what_is_wrong(tmp_path: Path, harbours: IndexedCrawl) -> None:

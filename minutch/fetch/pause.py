@@ -1,0 +1,45 @@
+"""A fetch that is held: nothing is asked for until it goes on, and what waited meanwhile has lost nothing. No I/O.
+
+A request that is under way is finished. Before every other one, be it for robots.txt or for a redirect's target, a
+chain asks `is_on`, and waits for `over`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Pause:
+    """Off at first; times in ms."""
+
+    def __init__(self) -> None:
+        self._since: int | None = None
+        self._over = asyncio.Event()
+
+    @property
+    def is_on(self) -> bool:
+        return self._since is not None
+
+    def begin(self, now: int) -> None:
+        """Hold back what has not begun."""
+        if self._since is None:
+            self._since = now
+            self._over.clear()
+
+    def end(self, now: int) -> int:
+        """Let everything go on; returns how long that took, 0 if nothing was held."""
+        if self._since is None:
+            return 0
+        lasted = self.lasting(now)
+        self._since = None
+        self._over.set()
+        return lasted
+
+    def lasting(self, now: int) -> int:
+        """How long it is on already; 0 if it is not."""
+        return 0 if self._since is None else max(0, now - self._since)
+
+    async def over(self) -> None:
+        """Wait for the end of the pause."""
+        while self.is_on:
+            await self._over.wait()

@@ -1,0 +1,1 @@
+"""What the servers of minutch share: who may come in, where they listen, how uvicorn is set up."""

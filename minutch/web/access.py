@@ -1,0 +1,96 @@
+"""Who may ask a server of minutch for anything. The one home of that decision. No I/O.
+
+Host             has to be the server's own name: else a page of the web, whose name was made to point here,
+                 could ask through its reader's browser (DNS rebinding)
+Origin,          where a browser sends them, have to be the server's own: else a page of the web could start or
+Sec-Fetch-Site   stop jobs with a picture or a form
+Authorization    `Bearer <token>`, or `Basic` with the token as the password, as Nutch's clients have it
+Cookie           of a name that the server chooses, with the token
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+LEAST_TOKEN: Final = 16
+"""Characters of a token that somebody chooses."""
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""What this machine calls itself, as a Host header has it."""
+
+
+@dataclass(frozen=True)
+class Denied:
+    """The answer to a request that is not let in."""
+
+    status: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Access:
+    """The door."""
+
+    token: str | None
+    """None: nobody is asked for one."""
+    hosts: frozenset[str]
+    """Names by which the server may be called, in lower case, without port."""
+    free: frozenset[str] = frozenset()
+    """Paths that need no token."""
+    cookie: str = ""
+    """The name of a cookie that may have the token."""
+    hosts_property: str = ""
+    """The property that adds to `hosts`."""
+
+    def judge(self, path: str, headers: Mapping[str, str]) -> Denied | None:
+        """None for a request that may come in; `headers` have names in lower case."""
+        if host_of(headers.get("host", "")) not in self.hosts:
+            hint = f" ({self.hosts_property})" if self.hosts_property else ""
+            return Denied(421, f"the Host header names no host that this service answers for{hint}")
+        if not _is_own_site(headers):
+            return Denied(403, "requests from pages of other sites are refused")
+        if self.token is None or path in self.free or self.is_token(_sent(headers)):
+            return None
+        if self.cookie and self.is_token(_cookie(headers.get("cookie", ""), self.cookie)):
+            return None
+        return Denied(401, "a token is needed: `Authorization: Bearer …`, or Basic with the token as the password")
+
+    def is_token(self, given: str) -> bool:
+        """Whether that is the token; takes as long whatever is given."""
+        return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
+
+
+def _is_own_site(headers: Mapping[str, str]) -> bool:
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return False
+    origin = headers.get("origin")
+    return origin is None or origin.partition("://")[2] == headers.get("host")
+
+
+def _sent(headers: Mapping[str, str]) -> str:
+    """The token of an Authorization header; empty if there is none."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            given = base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError):
+            return ""
+    elif scheme.lower() != "bearer":
+        return ""
+    return given.strip()
+
+
+def _cookie(header: str, name: str) -> str:
+    pairs = (pair.strip().partition("=") for pair in header.split(";"))
+    return next((value for key, _, value in pairs if key == name), "")
+
+
+def host_of(header: str) -> str:
+    """The host of a Host header: without port, in lower case, IPv6 in its brackets."""
+    text = header.strip().lower()
+    end = text.rfind("]") + 1 if text.startswith("[") else text.find(":") if ":" in text else len(text)
+    return text[:end]
