@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -26,10 +27,10 @@ class Flag:
     """One flag.
 
     `value` names its value in messages; without one it is a switch. Several values have several names, those in
-    brackets may be missing: `nnnn out_dir [min]`; the flag's value is then a tuple of those given. `convert` makes the
-    value (ValueError: a usage error), or, a tuple, each of several. `many` takes all words up to the next flag. A flag
-    given twice keeps the last value; with `many` or `repeats` all of them, as a list. `aliases` are other spellings,
-    `choices` the values allowed.
+    brackets may be missing: `nnnn out_dir [min]`, `[bits]`; the flag's value is then a tuple of those given (of
+    `[bits]`, if the next word is one). `convert` makes the value (ValueError: a usage error), or, a tuple, each of
+    several. `many` takes all words up to the next flag. A flag given twice keeps the last value; with `many` or
+    `repeats` all of them, as a list. `aliases` are other spellings, `choices` the values allowed.
     """
 
     name: str
@@ -136,13 +137,15 @@ class _Parser:
             count = next((i for i, word in enumerate(words) if self.fold(word) in self.known), len(words))
             taken, words[:] = words[:count], words[count:]
             return [self.convert(flag, flag.convert, word) for word in taken] or self.lacks(flag, flag.value)
+        if flag.names[0].startswith("[") and words and not _converts(flag.convert, words[0]):
+            return ()
         converters = flag.convert if isinstance(flag.convert, tuple) else (flag.convert,) * len(flag.names)
         values = []
         for name, convert in zip(flag.names, converters, strict=True):
             if name.startswith("[") and (not words or _looks_like_flag(words[0])):
                 break
             values.append(self.convert(flag, convert, words.pop(0)) if words else self.lacks(flag, name))
-        return tuple(values) if len(flag.names) > 1 else values[0]
+        return tuple(values) if len(flag.names) > 1 or flag.names[0].startswith("[") else values[0]
 
     def lacks(self, flag: Flag, name: str) -> NoReturn:
         fail(f"{flag.name} needs a value: <{name}>", self.usage)
@@ -167,6 +170,13 @@ class _Parser:
 def _other_dashes(word: str) -> str:
     """`--long` for `-long` and the other way round."""
     return word[1:] if word.startswith("--") else f"-{word}"
+
+
+def _converts(convert: Any, word: str) -> bool:
+    with suppress(ValueError):
+        convert(word)
+        return True
+    return False
 
 
 def _looks_like_flag(word: str) -> bool:

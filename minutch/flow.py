@@ -102,7 +102,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 "segments: parse_data; linkdb", "linkdb", "collect who links to each page",
                 "minutch invertlinks crawl/linkdb -dir crawl/segments"),
         Command("dedup", "minutch.crawldb.dedup", "org.apache.nutch.crawl.DeduplicationJob",
-                "crawldb", "crawldb", "mark pages with equal content as duplicates",
+                "crawldb", "crawldb", "mark pages with equal or nearly equal content as duplicates",
                 "minutch dedup crawl/crawldb -group host", usage_exit=1),
     ),
     DATABASES: (

@@ -22,11 +22,15 @@ class Format:
 
 
 EXPORTS: Mapping[str, Format] = {
+    "commoncrawl": Format("minutch.archive.dataset.export", "texts and metadata as in Common Crawl's data set of 2012"),
+    "legacy": Format("minutch.archive.legacy.export", "segments as Nutch 0.4 or 0.5 had them"),
     "parquet": Format("minutch.query.exportparquet", "the tables of a crawl, for DuckDB, Spark and pandas"),
     "edges": Format("minutch.query.exportedges", "the links between pages or hosts as CSV, for Gephi and networkx"),
     "graphml": Format("minutch.query.exportgraphml", "the same as GraphML"),
 }
-IMPORTS: Mapping[str, Format] = {}
+IMPORTS: Mapping[str, Format] = {
+    "legacy": Format("minutch.archive.legacy.import_", "segments of Nutch 0.4 to 0.7; makes a CrawlDb, too"),
+}
 
 
 def usage(command: str, rest: str, formats: Mapping[str, Format]) -> str:

@@ -17,7 +17,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.parsetext import ParseText
-from minutch.segment.store import CONTENT, LAYOUTS, Segment, decode, segments_in
+from minutch.segment.store import CONTENT, CRAWL_GENERATE, LAYOUTS, Segment, decode, segments_in
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +57,8 @@ class Capture:
     datum: CrawlDatum | None = None
     parse_data: ParseData | None = None
     parse_text: ParseText | None = None
+    listed: CrawlDatum | None = None
+    """The entry of the fetch list."""
 
 
 def captures(segment: Segment, folders: Iterable[str]) -> Iterator[Capture]:
@@ -72,6 +74,8 @@ def captures(segment: Segment, folders: Iterable[str]) -> Iterator[Capture]:
                 capture.parse_data = value
             elif isinstance(value, ParseText):
                 capture.parse_text = value
+            elif folder == CRAWL_GENERATE and isinstance(value, CrawlDatum):
+                capture.listed = value
             elif isinstance(value, CrawlDatum) and (capture.datum is None or value.has_fetch_status()):
                 capture.datum = value
         yield capture

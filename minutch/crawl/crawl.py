@@ -13,6 +13,7 @@ import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from minutch import flow, log
@@ -26,6 +27,7 @@ from minutch.crawldb.applied import is_applied
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import MinutchError
+from minutch.index.writers import keep_documents
 from minutch.job import Counters, JobContext
 from minutch.segment.store import Segment
 from minutch.tables.lock import lock
@@ -70,11 +72,12 @@ class Crawl:
     def directory(self) -> Path:
         return Path(self.options.crawl_dir)
 
-    @property
+    @cached_property
     def steps(self) -> list[str]:
         """The steps of a round after generate."""
         chosen = {"updatehostdb": self.options.hostdb_update, "index": self.options.index}
-        every = ("fetch", "parse", "updatedb", "updatehostdb", "invertlinks", "dedup", "index")
+        chosen["clean"] = self.options.index and keep_documents(self.context.conf)
+        every = ("fetch", "parse", "updatedb", "updatehostdb", "invertlinks", "dedup", "index", "clean")
         return [step for step in every if chosen.get(step, True)]
 
     def run(self) -> int:
@@ -183,6 +186,7 @@ class Crawl:
             "invertlinks": [linkdb, segment, "-noNormalize", "-nofilter"],
             "dedup": [crawldb, "-group", self.options.dedup_group],
             "index": [crawldb, "-linkdb", linkdb, segment, "-deleteGone"],
+            "clean": [crawldb],
         }[step]
         if step == "parse" and Path(segment, rounds.MADE_BY["parse"]).is_dir():
             return  # the fetcher has parsed already (fetcher.parse)

@@ -22,7 +22,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "new URLs": "{} new URLs",
         "URLs that the crawldb has": "{} known",
         "URLs rejected by filters": "{} rejected",
-        "failed sitemap fetches": "{} failed fetches",
+        "failed sitemap fetches": "{} not fetched",
         "sitemaps that can't be read": "{} unreadable",
         "sitemaps that robots.txt forbids": "{} denied by robots.txt",
     },
@@ -79,8 +79,14 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "skipped_by_indexing_filter_total": "{} left out by filters",
         "errors_indexing_total": "{} errors",
     },
+    "clean": {"deleted_documents_total": "{} gone or duplicates"},
 }
-_NOTHING: Final = {"dedup": "no duplicates", "invertlinks": "no links between sites", "generate": "nothing is due"}
+_NOTHING: Final = {
+    "dedup": "no duplicates",
+    "invertlinks": "no links between sites",
+    "generate": "nothing is due",
+    "clean": "nothing is gone",
+}
 
 
 def result_of(step: str, reports: Mapping[str, Counts]) -> str:

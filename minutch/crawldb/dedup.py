@@ -2,32 +2,34 @@
 
 Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`, within each host
 or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb has two entries of one URL, the last
-one counts.
+one counts. With `-near`, pages whose signature is a SimHash are compared by how many bits differ (`nearduplicates`);
+the others are grouped as ever.
 Source: org.apache.nutch.crawl.DeduplicationJob.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
-from minutch.crawldb import duplicates
+from minutch.crawldb import duplicates, nearduplicates
 from minutch.crawldb.matching import last_of_key, match
 from minutch.crawldb.partitions import Entries, EntryFilter, patch
+from minutch.crawldb.signed import FETCHED, GROUPS, IS_SIMHASH, bits_given, compared, criteria_given, signed_pages
 from minutch.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.tables.frame import decode_keys, empty
+from minutch.tables.frame import empty
 from minutch.tables.packed import Patched, take
-from minutch.tables.parallel import memory_budget, number_of_parts, ordered
+from minutch.tables.parallel import memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
-from minutch.urls.hosts import domains_of, hosts_of
 
 log = logging.getLogger(__name__)
 
@@ -35,43 +37,38 @@ MARKED: Final = "documents marked as duplicates"
 _KEYS: Final = pl.Schema({"key": pl.Binary()})
 _PAGES: Final = pl.Schema({"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()})
 """The group as key, and what `duplicates` compares."""
-_WANTED: Final = (
-    pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED]) & pl.col("signature").is_not_null()
-)
-Group = Callable[[pl.Series], pl.Series]
-
 USAGE: Final = """DeduplicationJob <crawldb> [-group <none|host|domain>] \
-[-compareOrder <score>,<fetchTime>,<httpsOverHttp>,<urlLength>]
+[-compareOrder <score>,<fetchTime>,<httpsOverHttp>,<urlLength>] [-near [bits]]
 \t<crawldb>\tthe CrawlDb whose duplicates are marked
 \t-group <none|host|domain>\tduplicates everywhere (none), or within a host or domain
-\t-compareOrder <criteria>\twhat decides which page stays, most important first"""
-FLAGS: Final = (Flag("-group", value="none|host|domain"), Flag("-compareOrder", value="criteria"))
-
-GROUPS: Final[dict[str, Group | None]] = {
-    "none": None,
-    "host": lambda urls: hosts_of(urls).str.to_lowercase(),
-    "domain": lambda urls: domains_of(hosts_of(urls).str.to_lowercase()),
-}
-"""Value of -group -> what a URL adds to its signature."""
+\t-compareOrder <criteria>\twhat decides which page stays, most important first
+\t-near [bits]\tnear-duplicates as well: pages whose SimHash signatures differ in at most so many bits (3)"""
+FLAGS: Final = (
+    Flag("-group", value="none|host|domain"),
+    Flag("-compareOrder", value="criteria"),
+    Flag("-near", value="[bits]", convert=int),
+)
 
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; 1 for wrong arguments; 255 (and an error) where the CrawlDb stays as it was."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    group, order = given.get("-group", "none"), given.get("-compareOrder", duplicates.DEFAULT_ORDER)
+    group, order = given.get("-group", "none"), criteria_given(given, USAGE)
     if group not in GROUPS:
         fail(f"-group: expected none, host or domain, found {group!r}", USAGE)
-    if not all(name in order for name in duplicates.REQUIRED):
-        fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", USAGE)
-    counters = dedup(Path(given.positional[0]), context, group=group, order=order.split(","))
+    near = bits_given(given, USAGE)
+    counters = dedup(Path(given.positional[0]), context, group=group, order=order, near=near)
     context.report("Deduplication", counters)
     return 0
 
 
-def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Sequence[str] = ()) -> Counters:
+def dedup(
+    crawldb: Path, context: JobContext, *, group: str = "none", order: Sequence[str] = (), near: int | None = None
+) -> Counters:
     """Mark the duplicates in the CrawlDb at `crawldb`.
 
-    `group` is a key of GROUPS, `order` the criteria (by default score, fetchTime, urlLength). Returns the number of
+    `group` is a key of GROUPS, `order` the criteria (by default score, fetchTime, urlLength), `near` the bits in
+    which SimHash signatures of near-duplicates may differ, None if only equal ones count. Returns the number of
     marked pages and of the others. Raises StoreError where there is no CrawlDb, LockedError, FormatError (damage).
     """
     log.info("DeduplicationJob: starting")
@@ -84,7 +81,10 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
         Shuffle(entries.parts, _KEYS, budget=memory_budget(conf), spill=crawldb) as found,
         context.progress("dedup") as progress,
     ):
-        for keys in _find(db, conf, GROUPS[group], order or duplicates.DEFAULT_ORDER.split(",")):
+        order = order or duplicates.DEFAULT_ORDER.split(",")
+        for keys in _find(db, conf, group, order, FETCHED if near is None else FETCHED & ~IS_SIMHASH):
+            found.add(keys.to_frame("key"))
+        for keys in _find_near(db, group, order, near) if near is not None else ():
             found.add(keys.to_frame("key"))
         log.info("Deduplication: %d documents marked as duplicates", found.rows)
         log.info("Deduplication: Updating status of duplicate urls into crawl db.")
@@ -96,12 +96,14 @@ def dedup(crawldb: Path, context: JobContext, *, group: str = "none", order: Seq
     return counters
 
 
-def _find(db: CrawlDb, conf: Configuration, group: Group | None, order: Sequence[str]) -> Iterator[pl.Series]:
+def _find(db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], where: pl.Expr) -> Iterator[pl.Series]:
     """The keys of the duplicates, in several columns. Groups that exceed the memory budget are sorted on disk."""
     parts, budget = number_of_parts(conf), memory_budget(conf) // 4
     with Shuffle(parts, _PAGES, budget=budget, spill=db.path) as spilled:
         held, size = [empty(_PAGES)], 0
-        for pages in _candidates(db, group):
+        for pages in signed_pages(db, group, where):
+            pages = pages.select(pl.col("signature") + pl.col("group"), "url", "score", "fetch_time")
+            pages = pages.rename({"signature": "key"})
             held.append(pages)
             size += int(pages.estimated_size())
             if size > budget:
@@ -116,20 +118,21 @@ def _find(db: CrawlDb, conf: Configuration, group: Group | None, order: Sequence
                 yield duplicates.find(pages, order)
 
 
-def _candidates(db: CrawlDb, group: Group | None) -> Iterator[pl.DataFrame]:
-    """The pages that may be duplicates, in tables of `_PAGES`."""
-
-    def candidates(frame: pl.DataFrame) -> pl.DataFrame:
-        wanted = frame.select(_WANTED).to_series()
-        pages = frame.select(pl.col("signature").alias("key"), pl.col("key").alias("url"), "score", "fetch_time")
-        pages = pages.filter(wanted)
-        if group is None:
-            return pages
-        names = group(decode_keys(pages["url"])).fill_null("").cast(pl.Binary)
-        return pages.with_columns(key=pages["key"] + names)
-
-    for part in range(len(db.parts())):
-        yield from ordered(candidates, db.scan_part(part))
+def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iterator[pl.Series]:
+    """The keys of pages near a better one. Some 100 bytes of each page are held in memory, but not its URL."""
+    where = FETCHED & IS_SIMHASH
+    pages = compared(signed_pages(db, group, where), grouped=group != "none")
+    if pages.is_empty():
+        log.warning("no page has a SimHash: see db.signature.class, and fetch or parse anew; equal ones are marked")
+    rows, ranks = nearduplicates.best_first(pages, order)
+    words, groups = pages["word"].to_numpy()[rows], pages["group"].to_numpy()[rows]
+    leaders = nearduplicates.leaders(words, groups if group != "none" else groups[:0], ranks, bits)
+    goes = np.zeros(len(pages), np.bool_)
+    goes[rows[leaders != nearduplicates.NO_LEADER]] = True
+    at = 0
+    for table in signed_pages(db, group, where):
+        yield table["url"].filter(pl.Series(goes[at : at + len(table)]))
+        at += len(table)
 
 
 def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[Patched, Counters]:

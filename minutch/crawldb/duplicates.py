@@ -41,7 +41,7 @@ def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
     All pages of a group are in the table. Unknown criteria in `order` are ignored, as in Nutch.
     """
     pages = pages.filter(may_repeat(pages["key"]))
-    pages = pages.with_columns(shortness=-_url_lengths(pages["url"]))
+    pages = pages.with_columns(shortness=-url_lengths(pages["url"]))
     criteria = [_NUMERIC[name] for name in dict.fromkeys(order) if name in _NUMERIC]
     if HTTPS in order:
         descending = [False, *[True] * len(criteria), False]
@@ -100,7 +100,7 @@ def _is_https_of(first: bytes, second: bytes) -> bool:
     return first.startswith(b"https://") and second.startswith(b"http://") and first[8:] == second[7:]
 
 
-def _url_lengths(keys: pl.Series) -> pl.Series:
+def url_lengths(keys: pl.Series) -> pl.Series:
     """The length of each URL in UTF-16 units after percent-decoding."""
     lengths = keys.bin.size().cast(pl.Int64)
     urls = decode_keys(keys)

@@ -4,6 +4,7 @@
     -url <url>                                  one entry, on standard output
     -dump <out_dir> [-format …] [selection]     all entries, or some, in the formats of `dumpformats`
     -topN <nnnn> <out_dir> [<min>]              score and URL of the highest scores
+    -duplicates [-near [bits]] …                the groups of pages that dedup makes, on standard output
     -listen <port> [-keepClientCnxOpen]         one entry for each line of a connection
     -stdin                                      one entry for each line of standard input
 
@@ -23,6 +24,7 @@ from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.crawldb.store import CrawlDb
 from minutch.job import JobContext
 from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
+from minutch.records.crawldatum import STATUS_NAMES
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,9 @@ USAGE: Final = """CrawlDbReader <crawldb> (-stats | -dump <out_dir> | -topN <nnn
 \t-url <url>\tprint the entry of <url>
 \t-topN <nnnn> <out_dir> [<min>]\twrite the <nnnn> URLs with the highest scores to a file in <out_dir>
 \t\t[<min>]\tonly scores from this one up
+\t-duplicates [-near [bits]]\tprint the groups of duplicates, the largest first: their size, the page that stays, \
+and each page that dedup marks or has marked, by how many bits its signature differs
+\t\t[-near [bits]], [-group <none|host|domain>], [-compareOrder <criteria>]\tas for dedup
 \t-stdin\tprint the entries of URLs that come on standard input, one on each line
 \t-listen <port> [-keepClientCnxOpen]\tanswer URLs that come over connections to <port> on this machine"""
 
@@ -122,6 +127,22 @@ def _top(db: CrawlDb, given: Arguments, context: JobContext) -> None:
     log.info("CrawlDb topN: done, %d URLs", written)
 
 
+def _duplicates(db: CrawlDb, given: Arguments, context: JobContext) -> None:
+    from minutch.crawldb.duplicategroups import groups
+    from minutch.crawldb.signed import GROUPS, bits_given, criteria_given
+
+    group, order, near = given.get("-group", "none"), criteria_given(given, USAGE), bits_given(given, USAGE)
+    if group not in GROUPS:
+        fail(f"-group: expected none, host or domain, found {group!r}", USAGE)
+    found = pages = 0
+    for duplicates in groups(db, group, order, near):
+        context.print(f"{len(duplicates.members) + 1}\t{duplicates.stays}")
+        for member in duplicates.members:
+            context.print(f"\t{member.bits}\t{STATUS_NAMES[member.status]}\t{member.url}")
+        found, pages = found + 1, pages + len(duplicates.members)
+    log.info("CrawlDb duplicates: %d groups, %d duplicates", found, pages)
+
+
 class _Command(NamedTuple):
     run: Callable[[CrawlDb, Arguments, JobContext], None]
     flags: tuple[Flag, ...]
@@ -140,6 +161,15 @@ _COMMANDS: Final = {
             Flag("-status", value="status"),
             Flag("-expr", value="expr"),
             Flag("-sample", value="fraction", convert=float),
+        ),
+    ),
+    "-duplicates": _Command(
+        _duplicates,
+        (
+            Flag("-duplicates"),
+            Flag("-near", value="[bits]", convert=int),
+            Flag("-group", value="none|host|domain"),
+            Flag("-compareOrder", value="criteria"),
         ),
     ),
     "-listen": _Command(_listen, LINE_FLAGS),

@@ -17,20 +17,15 @@ from minutch.crawldb.partitions import (
     FILTER_PROPERTY,
     NORMALIZE_PROPERTY,
     PURGE_GONE_PROPERTY,
-    Entries,
     EntryFilter,
-    patch,
 )
+from minutch.crawldb.segmentfiles import merge_files
 from minutch.crawldb.store import CrawlDb
-from minutch.crawldb.transitions import ADDITIONS_PROPERTY, UpdateSettings, update
+from minutch.crawldb.transitions import ADDITIONS_PROPERTY, UpdateSettings
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.segment.store import Segment, segments_in
 from minutch.tables.database import part_paths
-from minutch.tables.frame import PACKED_SCHEMA
-from minutch.tables.packed import scan_packed
-from minutch.tables.parallel import memory_budget, number_of_parts
-from minutch.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)
 
@@ -99,26 +94,7 @@ def updatedb(
     inputs = [path for segment in segments for path in _inputs(segment)]
     if not inputs and not db.exists():
         raise StoreError(f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}")
-    with (
-        db.lock(force),
-        Entries([db], conf, entry_filter, spill=crawldb, packed=True) as old,
-        Shuffle(number_of_parts(conf), PACKED_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as updates,
-        context.progress("updatedb") as progress,
-    ):
-        counters = Counters()
-        for path in inputs:
-            for frame in scan_packed(path):
-                updates.add(entry_filter.apply(frame, counters))
-                progress.advance(len(frame))
-        updated = patch(
-            db,
-            conf,
-            lambda part: [*old.streams(part), updates.sorted(part)],
-            lambda frames: update(frames[0], frames[1], settings, now),
-            progress,
-        )
-    counters.merge(old.counters)
-    counters.merge(updated)
+    counters = merge_files(db, inputs, context, settings, entry_filter, now=now, force=force)
     log.info("CrawlDb update: finished")
     return counters
 

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import os
 import struct
-import sys
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from zlib import crc32
+
+import numpy as np
 
 from minutch.errors import ChecksumError
+from minutch.kernels.libdeflate import libdeflate
+from minutch.kernels.sums import make_sums
 
 BYTES_PER_CHECKSUM = 512
 MAGIC = b"crc\0"
@@ -38,11 +39,9 @@ def crc_path(path: str | Path) -> Path:
 
 def chunk_sums(data: bytes | bytearray | memoryview, chunk: int = BYTES_PER_CHECKSUM) -> bytes:
     """The CRC of each started chunk of `data`, big-endian, one after the other."""
-    view = memoryview(data)
-    sums = array("I", [crc32(view[at : at + chunk]) for at in range(0, len(view), chunk)])
-    if sys.byteorder == "little":
-        sums.byteswap()
-    return sums.tobytes()
+    found = np.empty(-(-len(data) // chunk) * 4, np.uint8)
+    make_sums(np.frombuffer(data, np.uint8), 0, len(data), chunk, found, libdeflate().crc32)
+    return found.tobytes()
 
 
 class WholeOrNothing(ABC):

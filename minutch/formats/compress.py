@@ -101,8 +101,13 @@ def _check_end(stream: Any, kind: str, size: int) -> None:
 
 
 def _gzip_compress(data: bytes) -> bytes:
-    raw = zlib.compressobj(wbits=-15)
-    body = raw.compress(data) + raw.flush()
+    if len(data) < _LIBDEFLATE_FROM:
+        raw = zlib.compressobj(wbits=-15)
+        body = raw.compress(data) + raw.flush()
+    else:
+        import deflate
+
+        body = bytes(deflate.deflate_compress(data, 6))
     return _GZIP_HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFF_FFFF)
 
 

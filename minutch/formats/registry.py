@@ -60,11 +60,11 @@ REGISTRY: dict[str, type[Writable]] = {}
 Finder = Callable[[str], "type[Writable] | None"]
 _FINDERS: list[Finder] = []
 
-_SHORT_NAMES = {
+ALIASES = {
     name: f"org.apache.hadoop.io.{java}"
     for name, java in {"null": "NullWritable", "long": "LongWritable", "UTF8": "UTF8", "MD5Hash": "MD5Hash"}.items()
 }
-"""What stands for some classes in the oldest files (WritableName)."""
+"""What stands for some classes in the oldest files (WritableName) → their Java class names."""
 
 
 def register(cls: W) -> W:
@@ -80,7 +80,7 @@ def add_finder(finder: Finder) -> None:
 
 def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
     """The class of a Java class name; FormatError (at `offset`, where the name stood) if minutch has none."""
-    class_name = _SHORT_NAMES.get(class_name, class_name)
+    class_name = ALIASES.get(class_name, class_name)
     found = REGISTRY.get(class_name) or next(filter(None, (find(class_name) for find in _FINDERS)), None)
     if found is None:
         raise FormatError("unknown Writable class", offset=offset, found=class_name)

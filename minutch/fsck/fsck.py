@@ -23,17 +23,17 @@ from minutch.hostdb.store import HostDb
 from minutch.job import Counters, JobContext
 from minutch.linkdb.store import LinkDb
 from minutch.segment.store import LAYOUTS, Segment, segments_in
-from minutch.webgraph.store import Links, WebGraph
+from minutch.webgraph.store import OUTLINKS, Links, WebGraph
 
 log = logging.getLogger(__name__)
 
 USAGE: Final = """fsck <crawl_dir> [-repair] [-drop]
-  <crawl_dir>  the folder of crawldb, linkdb, segments, hostdb and webgraphdb, or some of them
+  <crawl_dir>  the folder of crawldb, linkdb, segments, hostdb and webgraphs, or some of them
   -repair      mend what can be mended without losing a record
   -drop        with -repair: also drop records that can't be read and older entries of one URL, and say which"""
 FLAGS: Final = (Flag("-repair"), Flag("-drop"))
 
-CRAWLDB, LINKDB, SEGMENTS, HOSTDB, WEBGRAPH = "crawldb", "linkdb", "segments", "hostdb", "webgraphdb"
+CRAWLDB, LINKDB, SEGMENTS, HOSTDB = "crawldb", "linkdb", "segments", "hostdb"
 PROBLEMS, REPAIRED, LEFT = "problems", "repaired", "left"
 
 
@@ -56,9 +56,10 @@ def run(args: list[str], context: JobContext) -> int:
 
 def problems(crawl: Path) -> Iterator[Problem]:
     """All that is wrong in a crawl's folder. Raises StoreError where there is none."""
-    names = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB, WEBGRAPH)
-    if not any((crawl / name).is_dir() for name in names):
-        raise StoreError(f"{crawl} is no crawl: there is no {', '.join(names[:-1])} or {names[-1]} in it")
+    names = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
+    graphs = [WebGraph(path) for path in sorted(crawl.glob("*/")) if (path / OUTLINKS).is_dir()]
+    if not graphs and not any((crawl / name).is_dir() for name in names):
+        raise StoreError(f"{crawl} is no crawl: there is no {', '.join(names)} or webgraph in it")
     yield from leftovers.locks(crawl)
     yield from leftovers.in_crawl(crawl)
     crawldb, linkdb = CrawlDb(crawl / CRAWLDB), LinkDb(crawl / LINKDB)
@@ -66,7 +67,8 @@ def problems(crawl: Path) -> Iterator[Problem]:
     for problem in _databases(crawldb, linkdb, HostDb(crawl / HOSTDB)):
         whole = whole and not problem.path.is_relative_to(crawldb.path)
         yield problem
-    yield from _webgraph(WebGraph(crawl / WEBGRAPH))
+    for graph in graphs:
+        yield from _webgraph(graph)
     if (crawl / SEGMENTS).is_dir():
         yield from leftovers.in_segments(crawl / SEGMENTS)
         for segment in segments_in(crawl / SEGMENTS):
@@ -89,8 +91,6 @@ def _databases(crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb) -> Iterator[Pro
 
 def _webgraph(graph: WebGraph) -> Iterator[Problem]:
     """A WebGraph's databases, which share its folder and its lock; links alone have several entries for a page."""
-    if not graph.path.is_dir():
-        return
     yield from leftovers.locks(graph.path)
     yield from leftovers.in_database(graph.outlinks.path)
     yield from leftovers.checksums(graph.path)

@@ -31,6 +31,7 @@ from minutch.plugin.urlrules import UrlRules
 from minutch.records.batch import Batch, string_column
 from minutch.records.hostdatum import HostDatum
 from minutch.tables import spans
+from minutch.tables.crawldata import CRAWL_DATUM
 from minutch.tables.database import Database
 from minutch.tables.frame import decode_keys
 from minutch.tables.parallel import memory_budget, number_of_parts
@@ -116,6 +117,7 @@ def sitemap(
         log.warning(
             "%s is set: of the hosts in it no robots.txt is read, and no sitemap found there", ALLOWLIST_PROPERTY
         )
+    db.require_class(CRAWL_DATUM)
     files = [] if urls is None else seed_files(urls)
     collected = _Collected(
         UrlRules(

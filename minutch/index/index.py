@@ -1,6 +1,6 @@
 """index: make documents of the pages of segments, and send them to the index writers.
 
-    crawldb, linkdb, segments → ranges of keys → worker processes (`task`) → writers, in the order of the URLs
+    crawldb, linkdb, segments → ranges of keys → threads or processes (`task`) → writers, in the order of the URLs
 
 Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not grow with the
 segments. Documents are identified by their URLs: a job that was killed can be run again and leaves the same index.
@@ -10,7 +10,7 @@ Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ from minutch.index.inputs import CRAWL_DATUM, CRAWLDB, INLINKS, LINKS, Inputs, S
 from minutch.index.join import INDEXED
 from minutch.index.pool import mapped
 from minutch.index.strays import find_strays
-from minutch.index.task import Indexer, Options, Task
+from minutch.index.task import Indexer, Options, Result, Task
 from minutch.index.writers import CRAWL_PROPERTY, REFUSED, WriterChain
 from minutch.job import Counters, JobContext
 from minutch.linkdb.store import LinkDb
@@ -30,7 +30,7 @@ from minutch.records.links import LAYOUT_METADATA
 from minutch.segment.store import Segment, segments_in
 from minutch.tables.database import Database
 from minutch.tables.keyranges import cut
-from minutch.tables.parallel import memory_budget, workers
+from minutch.tables.parallel import memory_budget, ordered, workers
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ def index(
     ):
         chain.open()
         tasks: Iterator[Task] = (Task(keys, rows) for keys, rows in strays.by_range(ranges))
-        for encoded, counted in mapped(partial(Indexer, conf, inputs, options), tasks):
+        for encoded, counted in _results(partial(Indexer, conf, inputs, options), tasks):
             chain.write(encoded)
             counters.merge(counted)
             progress.advance(counted.get(INDEXED, 0))
@@ -147,6 +147,12 @@ def index(
     if counters.get(REFUSED):
         counters[INDEXED] -= counters[REFUSED]
     return counters
+
+
+def _results(make: Callable[[], Indexer], tasks: Iterator[Task]) -> Iterator[Result]:
+    """The results of tasks in order: by threads, or by processes where plugins work document by document."""
+    indexer = make()
+    return ordered(indexer, tasks) if indexer.is_columnar else mapped(make, tasks)
 
 
 def find_inputs(crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], *, content: bool) -> Inputs:

@@ -71,14 +71,18 @@ class Inputs:
             self._numbers[kind] = [i for i, source in enumerate(self.sources) if source.kind == kind]
         return self._numbers[kind]
 
-    def batches(self, kind: str, keys: KeyRange, strays: pl.DataFrame) -> Iterator[tuple[Batch, Path | None]]:
-        """The records of a kind in a range, with some outside of it, and where they are from (None: strays)."""
+    def batches(
+        self, kind: str, keys: KeyRange, strays: pl.DataFrame, only: pl.Series | None = None
+    ) -> Iterator[tuple[Batch, Path | None]]:
+        """The records of a kind in a range, of the keys `only`; and where they are from (None: strays)."""
         for number in self.of(kind):
             for part in self.sources[number].parts:
-                batch = part.batch(keys)
+                batch = part.batch(keys, only)
                 if batch.size:
                     yield batch, part.path
             mine = strays.filter(pl.col("source") == number) if len(strays) else strays
+            if only is not None:
+                mine = mine.filter(pl.col("key").is_in(only.implode()))
             if len(mine):
                 yield Batch.of(mine["key"].to_list(), mine["value"].to_list()), None
 

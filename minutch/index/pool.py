@@ -1,7 +1,7 @@
 """A function of one item, in as many processes as there are cores; results come in the order of the items.
 
-Columns let go of Python's lock, plugins written for one document do not: so the work is done by processes. A single
-item, or a single core, needs none: then it is done here.
+Columns let go of Python's lock, for which threads are enough; plugins written for one document do not: their work is
+done by processes. A single item, or a single core, needs none: then it is done here.
 """
 
 from __future__ import annotations

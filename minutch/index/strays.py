@@ -14,21 +14,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
 from minutch.index.inputs import FETCH, STRAYS, Inputs
 from minutch.plugin.chains import SCOPE_INDEXER, URLNormalizers
 from minutch.records import crawldatum as status
-from minutch.records.batch import string_column
+from minutch.records.batch import Batch, string_column
+from minutch.records.crawldatum_columns import decode_packed
 from minutch.segment.store import CRAWL_PARSE, Segment
+from minutch.tables.crawldata import CRAWL_DATUM
 from minutch.tables.frame import concat, decode_keys, empty, encode_keys
 from minutch.tables.keyranges import KeyRange
-from minutch.tables.packed import scan_packed
 from minutch.tables.parallel import memory_budget
 from minutch.tables.shuffle import Shuffle
-from minutch.tables.spans import SpannedFile, data_file
+from minutch.tables.spans import SpannedFile, data_file, scan
 
+_FETCHES = (*range(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX + 1), status.STATUS_PARSE_FAILED)
 SHARE = 8
 """The part of the memory budget that strays may take is one in so many."""
 
@@ -82,16 +85,22 @@ def _of_crawl_parse(
     ordered = sorted(segments, key=lambda segment: segment.name)
     for number, segment in zip(inputs.of(FETCH), ordered, strict=True):
         for path in segment.parts(CRAWL_PARSE):
-            for frame in scan_packed(path):
-                code = pl.col("status")
-                fetched = code.is_between(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX)
-                found = frame.filter(fetched | (code == status.STATUS_PARSE_FAILED))
+            for frame in scan(path, CRAWL_DATUM, _decode_fetches):
+                found = frame.filter(pl.col("status").is_in(_FETCHES))
                 if len(found):
                     if normalizers is not None:
                         found = found.with_columns(_normalized(found["key"], normalizers)).filter(
                             pl.col("key").is_not_null()
                         )
                     yield _rows(found["key"], number, found["value"])
+
+
+def _decode_fetches(batch: Batch) -> pl.DataFrame:
+    """A batch as a table of PACKED_SCHEMA, without most of what is no fetch: that is not taken apart."""
+    if (batch.value_len > 1).all() and (batch.values[batch.value_at] == status.CUR_VERSION).all():
+        codes = batch.values[batch.value_at + 1]  # behind the version
+        batch = batch.take(np.isin(codes, _FETCHES).nonzero()[0])
+    return decode_packed(batch)
 
 
 def _renamed(inputs: Inputs, normalizers: URLNormalizers) -> Iterator[pl.DataFrame]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -78,6 +79,15 @@ class Indexer:
         self._scoring = ScoringFilters(conf)
         self._indexing = IndexingFilters(conf)
         self._encoders = Encoders(conf)
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether nothing is done document by document, so that threads get on side by side."""
+        scoring = all(
+            f.overrides("indexer_score_columns") or not f.overrides("indexer_score") for f in self._scoring.filters
+        )
+        filters = all(f.overrides("filter_columns") for f in self._indexing.filters)
+        return scoring and filters and self._encoders.are_columnar and not self._options.content
 
     def __call__(self, task: Task) -> Result:
         """Raises FormatError for damage; what is wrong with one document is counted and logged."""
@@ -250,15 +260,16 @@ class _Records:
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def _tables(self, kind: str, read: Callable[[Batch], pl.DataFrame]) -> list[pl.DataFrame]:
-        """The tables of all batches of a kind, the keys of other ranges left out."""
+    def _tables(
+        self, kind: str, read: Callable[[Batch], pl.DataFrame], only: pl.Series | None = None
+    ) -> list[pl.DataFrame]:
+        """The tables of all batches of a kind; of the keys `only`."""
         tables = []
-        for batch, path in self._inputs.batches(kind, self._task.keys, self._task.strays):
+        for batch, path in self._inputs.batches(kind, self._task.keys, self._task.strays, only):
             try:
-                table = read(batch)
+                tables.append(read(batch))
             except FormatError as error:
                 raise within(error, path) from error
-            tables.append(table.filter(self._task.keys.mask(table["key"])))
         return tables
 
     def _data(self, kind: str) -> pl.DataFrame:
@@ -299,13 +310,8 @@ class _Records:
 
     def _links(self) -> pl.DataFrame:
         """The links to the URLs of the segments."""
-        wanted = self.urls().to_frame("key")
-
-        def read(batch: Batch) -> pl.DataFrame:
-            links = decode_inlinks(batch, self._inputs.layout)
-            return links.join(wanted, on="key", how="semi", maintain_order="left")
-
-        return concat(self._tables(LINKS, read), INLINKS_SCHEMA)
+        read = partial(decode_inlinks, layout=self._inputs.layout)
+        return concat(self._tables(LINKS, read, only=self.urls()), INLINKS_SCHEMA)
 
     def _links_of(self, keys: pl.Series) -> tuple[np.ndarray, np.ndarray]:
         """Where the links to each URL begin, and how many there are; -1 for a URL that the LinkDb lacks."""

@@ -81,6 +81,11 @@ def configured(conf: Configuration) -> dict[str, Configured]:
     return found
 
 
+def keep_documents(conf: Configuration) -> bool:
+    """Whether all writers keep what earlier jobs have sent, so that it can be deleted. Raises as `configured`."""
+    return not any(item.make().writes_anew for item in configured(conf).values())
+
+
 # -- in worker processes -----------------------------------------------------------------------------------------
 
 
@@ -90,6 +95,11 @@ class Encoders:
     def __init__(self, conf: Configuration) -> None:
         self._writers = {name: (item.mapping, item.make()) for name, item in configured(conf).items()}
         self._exchanges = Exchanges(conf)
+
+    @property
+    def are_columnar(self) -> bool:
+        """Whether all writers encode columns."""
+        return all(writer.overrides("encode_columns") for _, writer in self._writers.values())
 
     def encode(self, documents: Documents, deletions: Sequence[str]) -> tuple[Encoded, Counters]:
         """The actions of each writer, in the order of the URLs' bytes, and the documents that go to none."""

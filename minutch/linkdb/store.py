@@ -34,7 +34,8 @@ class LinkDb(Database):
 
     @cached_property
     def layout(self) -> str:
-        """The layout of the records; LAYOUT_METADATA where none of them decides."""
+        """The layout of the records; LAYOUT_METADATA where none of them decides. Raises FormatError."""
+        self.require_class(Inlinks.class_name)
         try:
             return layout_of(self._values())
         except FormatError as exc:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from minutch.conf import Configuration
 import codecs
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 PRESCAN: Final = 8192
@@ -52,6 +53,18 @@ GUESS_LIMIT: Final = 1 << 18
 SURE: Final = 100
 LIKELY: Final = 80
 GUESSED: Final = 50
+
+
+class Clue(Enum):
+    """What tells a charset; a guess is chardetng's."""
+
+    MARK = "byte order mark"
+    HEADER = "header"
+    META = "meta element"
+    CONTENT = "content"
+    GUESS = "guess"
+    DEFAULT = "default"
+
 
 _DETECTABLE: Final = frozenset(
     (
@@ -94,18 +107,29 @@ class CharsetDetector:
 
     def detect(self, data: bytes, header: str | None = None, media_type: str = "", tld: str = "") -> Charset:
         """The charset of `data`; `header` is the value of Content-Type, `tld` the last label of the host name."""
+        return self.detect_by(data, header, media_type, tld)[0]
+
+    def detect_by(
+        self, data: bytes, header: str | None = None, media_type: str = "", tld: str = ""
+    ) -> tuple[Charset, Clue]:
+        """The same, and what has told it."""
         marked = _byte_order_mark(data)
         if marked:
-            return marked
+            return marked, Clue.MARK
         if self._confidence >= 0 and media_type in _DETECTABLE and len(data) > 4:
             guess = guess_content(data, tld)
             if guess and guess[1] >= self._confidence:
-                return guess[0]
-        declared = (header and from_header(header)) or from_meta(data)
-        if declared:
-            return declared
+                return guess[0], _clue(guess[1])
+        if header and (declared := from_header(header)):
+            return declared, Clue.HEADER
+        if declared := from_meta(data):
+            return declared, Clue.META
         found = guess_content(data, tld) if self._detects else None
-        return found[0] if found else self.default
+        return (found[0], _clue(found[1])) if found else (self.default, Clue.DEFAULT)
+
+
+def _clue(confidence: int) -> Clue:
+    return Clue.GUESS if confidence == GUESSED else Clue.CONTENT
 
 
 def _byte_order_mark(data: bytes) -> Charset | None:

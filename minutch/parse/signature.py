@@ -6,7 +6,8 @@
 
 Source: org.apache.nutch.crawl.{Signature,SignatureFactory,MD5Signature,TextMD5Signature,TextProfileSignature}.
 `db.signature.class` names one of them by Nutch's Java name, or a class of the user's by its Python path
-(`package.module.Class` or `package.module:Class`), which is constructed with the configuration.
+(`package.module.Class` or `package.module:Class`), which is constructed with the configuration. `minutch.parse.simhash`
+has one more, for near-duplicates.
 
 Two quirks come with the bytes. Hadoop's MD5Hash hashes text in Java's modified UTF-8. TextProfileSignature looks at
 UTF-16 units with the character tables of JDK 17 (Unicode 13): characters above U+FFFF and letters that Unicode got

@@ -152,16 +152,25 @@ def _serve(
     # Batches are made of objects that live and die together: looking for cycles among them is a tenth of the work.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        while True:
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        while (items := _next_batch(connection)) is not None:
             answers = []
-            for number, item in enumerate(connection.recv()):
+            for number, item in enumerate(items):
                 at.value = number
                 answers.append(_attempt(task, item, timeout))
             _set_alarm(0)
             at.value = FINISHING
             results = iter(task.finish([result for result, reason in answers if not reason]))
             connection.send([(None, reason) if reason else (next(results), "") for _, reason in answers])
+
+
+def _next_batch(connection: Connection) -> list[bytes] | None:
+    """The next items; None if the parent has hung up, be it in the middle of a batch."""
+    try:
+        items: list[bytes] = connection.recv()
+    except (EOFError, OSError):
+        return None
+    return items
 
 
 def _attempt(task: Task[Any], item: bytes, timeout: float) -> tuple[Any, str]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -45,6 +46,8 @@ from minutch.urls.hosts import map_distinct
 log = logging.getLogger(__name__)
 
 _DATE: Final = pl.Datetime("ms")
+_USUAL_DATES: Final = datetime(1970, 1, 1), datetime(9999, 12, 31)
+"""Years of four digits, in which every calendar agrees with Java's."""
 _TYPES: Final[dict[type, pl.DataType]] = {
     str: pl.String(),
     bool: pl.Boolean(),
@@ -386,6 +389,8 @@ def texts_of(values: pl.Series) -> pl.Series:
         return pl.Series(values.name, found, dtype=pl.List(pl.String))
     if not isinstance(values.dtype, pl.List):
         return _texts(values)
+    if values.dtype == pl.List(pl.String):
+        return values
     lengths = values.list.len()
     flat = _texts(values.filter(lengths > 0).explode())
     owner = np.repeat(np.arange(len(values)), lengths.fill_null(0).to_numpy())
@@ -400,10 +405,17 @@ def _texts(values: pl.Series) -> pl.Series:
     if values.dtype == pl.String:
         return values
     if values.dtype == _DATE:
-        return map_distinct(values.cast(pl.Int64), date_to_string, pl.String())
+        return _dates(values)
     if values.dtype == pl.Float32:
         return float_texts(values)
     return values.cast(pl.String)
+
+
+def _dates(values: pl.Series) -> pl.Series:
+    usual = values.is_between(*_USUAL_DATES)
+    if usual.all():
+        return values.dt.strftime("%a %b %d %H:%M:%S UTC %Y")
+    return map_distinct(values.cast(pl.Int64), date_to_string, pl.String())
 
 
 def cut_texts(values: pl.Series, length: int) -> pl.Series:

@@ -387,6 +387,8 @@ class IndexWriter(ExtensionBase):
     point_id = "org.apache.nutch.indexer.IndexWriter"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"encode": ("encode_columns",)}
 
+    writes_anew: bool = False
+    """Whether each job begins with an empty output, so that one of deletions alone would lose what is there."""
     batch_documents: int = 1000
     """Actions that `write` gets at most at a time; `configure` may set it."""
     batch_bytes: int = 1 << 24

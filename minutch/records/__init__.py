@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from minutch.formats.registry import Writable, add_finder
+from minutch.formats.registry import ALIASES, Writable, add_finder
 
 CLASSES = {
     f"org.apache.nutch.{java}": place
@@ -38,8 +38,43 @@ CLASSES = {
         "scoring.webgraph.Loops$Route": "webgraph:Route",
         "scoring.webgraph.Loops$LoopSet": "webgraph:LoopSet",
     }.items()
+} | {
+    f"net.nutch.{java}": f"legacy.{place}"
+    for java, place in {
+        "db.Link": "page:Link",
+        "db.Page": "page:Page",
+        "fetcher.FetcherContent": "content:FetcherContent",
+        "fetcher.FetcherOutput": "fetcheroutput:FetcherOutput",
+        "fetcher.FetcherText": "parse:FetcherText",
+        "fetcher.Outlink": "fields:Outlink",
+        "pagedb.FetchListEntry": "fetchlistentry:FetchListEntry",
+        "parse.ParseData": "parse:ParseData",
+        "parse.ParseText": "parse:ParseText",
+        "protocol.Content": "content:Content",
+    }.items()
 }
 """Java class name → `module:class` of this folder."""
+
+_PACKAGES_OF_OLD = ("", "nutch.", "org.apache.nutch.")
+"""What stood before the names of the old classes instead of `net.nutch.`."""
+
+
+def old_names() -> dict[str, str]:
+    """The other names of Nutch's old classes in files → their names in CLASSES.
+
+    Those of the class alone (WritableName, from Nutch 0.5 on), with another package, and Hadoop's classes when they
+    were Nutch's. What `org.apache.nutch.…` means today stays what it is.
+    """
+    names: dict[str, str] = {}
+    for full in filter(lambda name: name.startswith("net.nutch."), CLASSES):
+        short = full.removeprefix("net.nutch.")
+        names |= {full.rpartition(".")[2]: full} | {package + short: full for package in _PACKAGES_OF_OLD}
+    names["net.nutch.parse.Outlink"] = "net.nutch.fetcher.Outlink"
+    for java in ("LongWritable", "MD5Hash", "NullWritable", "UTF8"):
+        names |= {
+            f"{package}.io.{java}": f"org.apache.hadoop.io.{java}" for package in ("net.nutch", "org.apache.nutch")
+        }
+    return {name: full for name, full in names.items() if name not in CLASSES}
 
 
 def find_class(class_name: str) -> type[Writable] | None:
@@ -52,3 +87,4 @@ def find_class(class_name: str) -> type[Writable] | None:
 
 
 add_finder(find_class)
+ALIASES.update(old_names())

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from minutch.errors import StoreError
@@ -96,6 +96,13 @@ class Database:
             raise StoreError(f"Input path does not exist: {self.path / self.name}")
         return self.parts()
 
+    def require_class(self, value_class: str) -> None:
+        """Raise FormatError if the database is one of other records; for jobs that come to its records late."""
+        from minutch.tables.spans import SpannedFile, data_file
+
+        for part in self.parts()[:1]:
+            SpannedFile(data_file(part)).require(value_class)
+
     def lookup(self, url: str) -> bytes | None:
         """The serialized record of `url`, found through the MapFile's index; None if there is none."""
         from minutch.formats.javahash import partition
@@ -116,10 +123,17 @@ class Database:
 
         Raises LockedError; `force` goes past any other's lock.
         """
+        made = not self.path.exists()
         install.make_directory(self.path)
-        with lock(self.path, force) as path:
-            install.recover(self.path)
-            yield path
+        try:
+            with lock(self.path, force) as path:
+                install.recover(self.path)
+                yield path
+        except BaseException:
+            if made:
+                with suppress(OSError):  # there is something in it
+                    self.path.rmdir()
+            raise
 
     @contextmanager
     def replacement(self, *, keep_old: bool) -> Iterator[Path]:

@@ -75,9 +75,14 @@ class SortedPart:
         self._file.require(value_class)
         self._keys, self._positions = _index_of(path)
 
-    def batch(self, keys: KeyRange) -> Batch:
-        """The records of a range, with some before and after them."""
-        return self._file.batch_between(self._span(keys))
+    def batch(self, keys: KeyRange, only: pl.Series | None = None) -> Batch:
+        """The records of a range; of those, with `only`, the records of these keys."""
+
+        def wanted(found: pl.Series) -> pl.Series:
+            inside = keys.mask(found)
+            return inside if only is None else inside & found.is_in(only.implode())
+
+        return self._file.batch_between(self._span(keys), wanted)
 
     def sizes(self) -> Iterator[tuple[bytes, int]]:
         """The keys of the index, and how many bytes of the file lie from each to the next."""

@@ -45,6 +45,8 @@ _PAGE = "org.apache.nutch.protocol.Content"
 _NO_ROOM = -2
 
 Decode = Callable[[Batch], pl.DataFrame]
+Choice = Callable[[pl.Series], pl.Series]
+"""Of keys (Binary) which ones are wanted (Boolean)."""
 
 
 class Span(NamedTuple):
@@ -193,11 +195,15 @@ class SpannedFile:
         batch = self.batch(span) if batch is None else batch
         return string_column("key", batch.keys, batch.key_at, batch.key_len)
 
-    def batch_between(self, span: Span) -> Batch:
-        """The records between two positions of records (of blocks where the file has those). Raises FormatError."""
-        found = self._find(span) if self._is_usual and span.end > span.start else None
-        if found is not None:
-            return found
+    def batch_between(self, span: Span, wanted: Choice) -> Batch:
+        """The records wanted between two positions of records (of blocks where the file has those).
+
+        Where values are compressed one by one those of other keys stay so. Raises FormatError.
+        """
+        found = self._find(span, wanted=wanted) if self._is_usual and span.end > span.start else None
+        return _chosen(self._read_between(span), wanted) if found is None else found
+
+    def _read_between(self, span: Span) -> Batch:
         if self.compression == BLOCK:
             return self._read(span)
         keys: list[bytes] = []
@@ -216,8 +222,8 @@ class SpannedFile:
         except FormatError as exc:
             raise exc.at(f"{self.path}, key {key!r}") from exc
 
-    def _find(self, span: Span, most: int = NO_LIMIT) -> Batch | None:
-        """The records by kernels; None if something looks wrong."""
+    def _find(self, span: Span, most: int = NO_LIMIT, wanted: Choice | None = None) -> Batch | None:
+        """The records (wanted) by kernels; None if something looks wrong."""
         checksums, chunk = self._read_sums()
         unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)
         base = span.start // unit * unit
@@ -227,8 +233,8 @@ class SpannedFile:
         if not sums_match(data, local, checksums[base // chunk * 4 :], chunk):
             return None
         if self._stored and self.compression == RECORD and len(checksums):
-            return _find_plain(data, local, self.sync)
-        found = _FINDERS[self.compression](data, local, self.sync, most)
+            return _find_plain(data, local, self.sync, most, wanted)
+        found = _FINDERS[self.compression](data, local, self.sync, most, wanted)
         return deflated(found) if found is not None and self._stored else found
 
     def _read(self, span: Span, most: int = NO_LIMIT) -> Batch:
@@ -272,7 +278,15 @@ def sums_match(data: Bytes, span: Span, checksums: Bytes, size: int) -> bool:
     return bool(sums.first_bad_sum(data, first, last, size, checksums, libdeflate().crc32) < 0)
 
 
-def _find_plain(data: Bytes, span: Span, sync: bytes, most: int = NO_LIMIT) -> Batch | None:
+def _chosen(batch: Batch, wanted: Choice | None) -> Batch:
+    if wanted is None or not batch.size:
+        return batch
+    return batch.take(wanted(string_column("key", batch.keys, batch.key_at, batch.key_len)).to_numpy().nonzero()[0])
+
+
+def _find_plain(
+    data: Bytes, span: Span, sync: bytes, most: int = NO_LIMIT, wanted: Choice | None = None
+) -> Batch | None:
     marker = np.frombuffer(sync, np.uint8)
     room = (span.end - span.start) // _TYPICAL_RECORD + 16
     while True:
@@ -284,15 +298,16 @@ def _find_plain(data: Bytes, span: Span, sync: bytes, most: int = NO_LIMIT) -> B
         room *= 3
     if count < 0:
         return None
-    return Batch(data, key_at[:count], key_len[:count], data, value_at[:count], value_len[:count])
+    batch = Batch(data, key_at[:count], key_len[:count], data, value_at[:count], value_len[:count])
+    return _chosen(batch, wanted)
 
 
-def _find_compressed_values(data: Bytes, span: Span, sync: bytes, most: int) -> Batch | None:
-    batch = _find_plain(data, span, sync)
+def _find_compressed_values(data: Bytes, span: Span, sync: bytes, most: int, wanted: Choice | None) -> Batch | None:
+    batch = _find_plain(data, span, sync, most, wanted)
     return None if batch is None else inflated(batch, most)
 
 
-def _find_blocks(data: Bytes, span: Span, sync: bytes, most: int) -> Batch | None:
+def _find_blocks(data: Bytes, span: Span, sync: bytes, most: int, wanted: Choice | None) -> Batch | None:
     blocks: list[Batch] = []
     source = DataInput(data[: span.end].data)
     source.skip(span.start)
@@ -307,7 +322,7 @@ def _find_blocks(data: Bytes, span: Span, sync: bytes, most: int) -> Batch | Non
         raise
     except (FormatError, zlib.error):
         return None
-    return _join(blocks)
+    return _chosen(_join(blocks), wanted)
 
 
 def _too_large(most: int) -> LargeSpanError:
@@ -352,7 +367,7 @@ def _join(blocks: list[Batch]) -> Batch:
     )
 
 
-_FINDERS: dict[str, Callable[[Bytes, Span, bytes, int], Batch | None]] = {
+_FINDERS: dict[str, Callable[[Bytes, Span, bytes, int, Choice | None], Batch | None]] = {
     NONE: _find_plain,
     RECORD: _find_compressed_values,
     BLOCK: _find_blocks,

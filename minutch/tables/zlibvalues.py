@@ -19,7 +19,8 @@ MOST: Final = 64 << 20
 """Bytes of one record, or of the keys or values of a block; what unpacks to more is damaged."""
 MOST_AT_A_TIME: Final = 256 << 20
 """Bytes of all records that are unpacked together."""
-_TYPICAL_RATIO = 4
+_TYPICAL_RATIO = 16
+"""Room for what a stream holds, per byte of it; what is not used is never touched."""
 
 
 class LargeSpanError(FormatError):
@@ -39,14 +40,23 @@ def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
             )
             if done == batch.size or done < 0:
                 break
-            if len(out) - (at[done - 1] + length[done - 1] if done else 0) > MOST:
+            end = int(at[done - 1] + length[done - 1]) if done else 0
+            if len(out) - end > MOST:
                 return None
             if len(out) >= most:
                 raise LargeSpanError("records unpack to too much", expected=f"at most {most} bytes", found="more")
-            out = np.concatenate((out, np.empty(min(max(len(out), 2 * MOST), most - len(out)), np.uint8)))
-    return (
-        None if done < 0 or length.max(initial=0) > MOST else batch._replace(values=out, value_at=at, value_len=length)
-    )
+            out = _grown(out, end, min(max(2 * len(out), 3 * MOST), most))
+    if done < 0 or length.max(initial=0) > MOST:
+        return None
+    used = int(at[-1] + length[-1]) if batch.size else 0  # the rest is not written to, and is not to be copied
+    return batch._replace(values=out[:used], value_at=at, value_len=length)
+
+
+def _grown(out: Bytes, end: int, size: int) -> Bytes:
+    """A buffer of `size` bytes that begins with the first `end` of `out`; what nobody writes to costs nothing."""
+    larger = np.empty(size, np.uint8)
+    larger[:end] = out[:end]
+    return larger
 
 
 def deflated(batch: Batch) -> Batch:

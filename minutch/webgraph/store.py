@@ -15,7 +15,7 @@ Source: org.apache.nutch.scoring.webgraph.WebGraph, LinkDumper, Loops.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
@@ -138,4 +138,9 @@ class WebGraph:
             install.recover(self.path, (self.inlinks.name, self.nodes.name, self.linkdump.name))
             if self.outlinks.path.is_dir():
                 install.recover(self.outlinks.path)
-            yield
+            try:
+                yield
+            except BaseException:
+                with suppress(OSError):  # there are links in it
+                    self.outlinks.path.rmdir()
+                raise

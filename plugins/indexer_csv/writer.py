@@ -23,6 +23,7 @@ import codecs
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from minutch.errors import IndexWriterError
@@ -38,6 +39,8 @@ FILE = "nutch.csv"
 
 class CSVIndexWriter(IndexWriter):
     """Writes one file."""
+
+    writes_anew = True
 
     def configure(self, parameters: Parameters) -> None:
         self.fields = parameters.get_strings("fields", ("id", "title", "content"))
@@ -65,8 +68,8 @@ class CSVIndexWriter(IndexWriter):
     def encode_columns(self, documents: Documents) -> pl.Series:
         """The line of each document."""
         columns = [self._column(documents, name) for name in self.fields]
-        line = pl.concat_str([pl.lit(c) for c in columns], separator=self.separator) if columns else pl.lit("")
-        lines = pl.select(line + pl.lit(END)).to_series()
+        pieces = [piece for column in columns for piece in (pl.lit(self.separator), pl.lit(column))]
+        lines = pl.select(pl.concat_str([*pieces[1:], pl.lit(END)])).to_series()
         if len(lines) < len(documents):  # no column at all
             lines = lines.new_from_index(0, len(documents))
         if self.codec == "utf-8":
@@ -81,27 +84,33 @@ class CSVIndexWriter(IndexWriter):
         texts = texts_of(values)
         if not isinstance(texts.dtype, pl.List):
             return self._quoted(texts).fill_null("")
-        lengths = texts.list.len().fill_null(0)
-        owner = pl.Series(range(len(texts))).filter(lengths > 0)
-        flat = texts.filter(lengths > 0).explode()
-        several = pl.select(pl.min_horizontal(lengths, pl.lit(self.max_values)) > 1).to_series()
-        rows = pl.DataFrame({"row": owner, "n": lengths.filter(lengths > 0)}).select(pl.col("row").repeat_by("n"))
-        table = pl.DataFrame({"row": rows["row"].explode(), "plain": flat}).with_columns(
-            self._quoted(flat).alias("quoted"), self._escaped(cut_texts(flat, self.max_length)).alias("escaped")
+        count = texts.list.len().fill_null(0)
+        several = count.clip(upper_bound=self.max_values) > 1
+        joined = texts.list.join(self.value_separator, ignore_nulls=True).fill_null("")
+        careful = (joined.str.len_bytes() > self.max_length) | (several != (count > 1))
+        if self.quote:
+            careful = careful | joined.str.contains(self.quote, literal=True)
+        rows = careful.arg_true()
+        quoted = self._quoted(joined) if not several.all() else joined
+        lines = self._in_quotes(joined).zip_with(several, quoted)
+        return lines.scatter(rows, self._lists(texts.gather(rows), several.gather(rows))) if len(rows) else lines
+
+    def _lists(self, texts: pl.Series, several: pl.Series) -> pl.Series:
+        """Lists of texts, each cut and escaped by itself."""
+        rows = texts.list.len().to_numpy()
+        flat = texts.explode(empty_as_null=False)
+        table = pl.DataFrame(
+            {
+                "row": np.repeat(np.arange(len(texts)), rows),
+                "quoted": self._quoted(flat),
+                "escaped": self._escaped(cut_texts(flat, self.max_length)),
+            }
         )
+        separator = self.value_separator
         joined = table.group_by("row", maintain_order=True).agg(
-            pl.col("quoted").str.join("").alias("quoted"),
-            pl.col("escaped").str.join(self.value_separator).alias("escaped"),
+            pl.col("quoted").str.join(""), pl.col("escaped").str.join(separator)
         )
-        every = pl.DataFrame({"row": range(len(texts)), "several": several})
-        found = every.join(joined, on="row", how="left", maintain_order="left")
-        return found.select(
-            pl.when("several")
-            .then(pl.lit(self.quote) + pl.col("escaped") + pl.lit(self.quote))
-            .otherwise("quoted")
-            .fill_null("")
-            .alias(name)
-        ).to_series()
+        return self._in_quotes(joined["escaped"]).zip_with(several, joined["quoted"])
 
     def _quoted(self, texts: pl.Series) -> pl.Series:
         """Texts that stand alone: quoted if they have to be, and cut."""
@@ -112,8 +121,10 @@ class CSVIndexWriter(IndexWriter):
         if not special.any():
             return cut
         rows = special.fill_null(False).arg_true()
-        quoted = self.quote + self._escaped(cut.gather(rows)) + self.quote
-        return cut.clone().scatter(rows, quoted)
+        return cut.clone().scatter(rows, self._in_quotes(self._escaped(cut.gather(rows))))
+
+    def _in_quotes(self, texts: pl.Series) -> pl.Series:
+        return pl.select(pl.concat_str([pl.lit(self.quote), texts, pl.lit(self.quote)])).to_series()
 
     def _escaped(self, texts: pl.Series) -> pl.Series:
         """Quotes in texts twice."""

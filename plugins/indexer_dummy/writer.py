@@ -26,6 +26,8 @@ from minutch.tables.wholefile import WholeFile
 class DummyIndexWriter(IndexWriter):
     """Writes one file."""
 
+    writes_anew = True
+
     def configure(self, parameters: Parameters) -> None:
         self.deletes = parameters.get_boolean("delete", False)
         self.path = Path(parameters.get("path", ""))

@@ -75,6 +75,7 @@ def _together(first: Cost, second: Cost) -> Cost:
         first.seconds + second.seconds,
         first.cpu_seconds + second.cpu_seconds,
         max(first.peak_bytes, second.peak_bytes),
+        max(first.private_bytes, second.private_bytes),
     )
 
 

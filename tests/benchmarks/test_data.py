@@ -64,13 +64,13 @@ def test_segment(tmp_path: Path) -> None:
 
 
 def test_the_table() -> None:
-    small = Result("job", 1_000_000, 1_000_000, 1.0, 1.5, 1e6, 10**9, 0.5, 2.0, 30.0, 30.0)
-    middle = Result("job", 5_000_000, 5_000_000, 5.5, 7.0, 1e6 / 1.1, 10**9, 2.5, 2.2)
-    large = Result("job", 10_000_000, 10_000_000, 12.0, 15.0, 1e6 / 1.2, 2 * 10**9, 5.0, 2.4)
-    other = Result("other", 5_000_000, 100, 1.0, 1.0, 100.0, 10**9, 1.0, 1.0)
+    small = Result("job", 1_000_000, 1_000_000, 1.0, 1.5, 1e6, 10**9, 10**8, 0.5, 2.0, 30.0, 30.0)
+    middle = Result("job", 5_000_000, 5_000_000, 5.5, 7.0, 1e6 / 1.1, 10**9, 10**8, 2.5, 2.2)
+    large = Result("job", 10_000_000, 10_000_000, 12.0, 15.0, 1e6 / 1.2, 2 * 10**9, 10**8, 5.0, 2.4)
+    other = Result("other", 5_000_000, 100, 1.0, 1.0, 100.0, 10**9, 10**8, 1.0, 1.0)
     table = markdown([small, middle, other, large])
-    assert "| job | 1 M | 1.00 | 1.50 | 1,000,000 | 1.00 GB | 2.0 | 30.0 | 30.0 |" in table
-    assert "| job | 10 M | 12.00 | 15.00 | 833,333 | 2.00 GB | 2.4 | – | – |" in table
+    assert "| job | 1 M | 1.00 | 1.50 | 1,000,000 | 1.00 GB | 0.10 GB | 2.0 | 30.0 | 30.0 |" in table
+    assert "| job | 10 M | 12.00 | 15.00 | 833,333 | 2.00 GB | 0.10 GB | 2.4 | – | – |" in table
     assert "| job, µs per record | 1 M | 5 M | 10 M | growth | of CPU |" in table
     assert "| job | 1.00 | 1.10 | 1.20 | +20 % | +0 % |" in table
     assert "| other | – | 10000.00 | – | – | – |" in table

@@ -257,6 +257,25 @@ def test_two_crawls_of_one_folder(jobs: Jobs) -> None:
     crawl(jobs, rounds=0).run()
 
 
+@pytest.mark.parametrize(("writer", "cleans"), [("indexer-local", True), ("indexer-(local|csv)", False)])
+def test_an_index_is_cleaned_where_all_writers_keep_it(jobs: Jobs, writer: str, cleans: bool) -> None:
+    (jobs.root / "index-writers.xml").write_text(
+        '<writers><writer id="a" class="minutch.LocalIndexWriter"><mapping/></writer>'
+        '<writer id="b" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><mapping/></writer></writers>'
+    )
+    run = crawl(jobs, rounds=1)
+    run.options.index = True
+    settings = {
+        "plugin.includes": f"protocol-http|parse-html|{writer}",
+        "indexer.indexwriters.file": str(jobs.root / "index-writers.xml"),
+    }
+    run.context.conf = run.context.conf.with_values(settings).freeze()
+    run.run()
+    segment = "crawl/segments/20260101000001"
+    index = ("index", ["crawl/crawldb", "-linkdb", "crawl/linkdb", segment, "-deleteGone"])
+    assert jobs.calls[-1 - cleans :] == [index, ("clean", ["crawl/crawldb"])][: 1 + cleans]
+
+
 def test_what_cannot_work_is_refused_at_once(jobs: Jobs) -> None:
     run = crawl(jobs, seeds="nowhere")
     with pytest.raises(MinutchError, match=r"no seeds: .*nowhere does not exist"):

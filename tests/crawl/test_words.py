@@ -23,7 +23,7 @@ from minutch.crawl.words import counters_of, number, result_of, size
         (
             "sitemap",
             {"sitemaps read": 1, "new URLs": 31, "failed sitemap fetches": 2},
-            "1 sitemap, 31 new URLs, 2 failed fetches",
+            "1 sitemap, 31 new URLs, 2 not fetched",
         ),
     ],
 )

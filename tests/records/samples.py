@@ -8,6 +8,12 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
 from minutch.records.document import DELETE, Date, Long, NutchDocument, NutchField, NutchIndexAction
 from minutch.records.hostdatum import HostDatum
+from minutch.records.legacy import content as oldcontent
+from minutch.records.legacy import fields as oldfields
+from minutch.records.legacy import parse as oldparse
+from minutch.records.legacy.fetcheroutput import WITH_PARSE, WITH_STATUS, FetcherOutput
+from minutch.records.legacy.fetchlistentry import FetchListEntry
+from minutch.records.legacy.page import Link, Page
 from minutch.records.links import Inlink, Inlinks, Outlink
 from minutch.records.metadata import Metadata, MetaWrapper
 from minutch.records.nutchwritable import NutchWritable
@@ -37,7 +43,28 @@ DOCUMENT = NutchDocument(
     0.5,
     METADATA,
 )
+PAGE = Page("http://a/ü", b"\x07" * 16, 1_088_600_000_000, 2, 30, 5, 1.5, 0.25)
+ENTRY = FetchListEntry(True, PAGE, ["one", "", "zwölf"])
+OLD_LINKS = [oldfields.Outlink("http://a/1", "one"), oldfields.Outlink("http://a/2")]
+LEGACY: list[Writable] = [
+    PAGE,
+    Link(b"\x01" * 16, "http://a/", -5, "anchor", True),
+    oldfields.Outlink("http://a/", "x"),
+    ENTRY,
+    FetchListEntry(False, PAGE),
+    FetcherOutput(ENTRY, b"\x02" * 16, 1, 1_088_600_000_123),
+    FetcherOutput(ENTRY, b"\x02" * 16, 0, 1_088_600_000_123, "Title", OLD_LINKS, WITH_PARSE),
+    FetcherOutput(ENTRY, fetch_date=7, version=WITH_STATUS, protocol_status=ProtocolStatus(protocolstatus.GONE, ["x"])),
+    oldcontent.Content("http://a/", "http://b/", b"\0\xff<p>", "text/html", {"Server": "x", "grün": "ü"}),
+    oldcontent.FetcherContent(b"\0\xff<p>"),
+    oldparse.ParseData("Title", OLD_LINKS, {"k": "v"}),
+    oldparse.ParseData("", [], {}, ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://a/"])),
+    oldparse.ParseText("some text, ü"),
+    oldparse.FetcherText("x" * 70_000),
+]
+"""The records of Nutch before 0.8."""
 SAMPLES: list[Writable] = [
+    *LEGACY,
     DATUM,
     CrawlDatum(),
     SelectorEntry("http://a/", DATUM, 3),

@@ -82,6 +82,26 @@ def test_kafka_refuses_what_is_too_large(broker: Server, story: Story, tmp_path:
     assert counts["refused_total"] == len(wanted) - len(found) > 0
 
 
+def test_kafka_dies_in_a_batch(broker: Server, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for. Nothing is lost; what was under way may be there twice."""
+    send, sent = kafka.KafkaProducer.send, 0
+
+    def send_or_die(producer: kafka.KafkaProducer, topic: str, message: bytes) -> Any:
+        nonlocal sent
+        sent += 1
+        if sent == 6:
+            broker.kill()
+            broker.start()
+        return send(producer, topic, message)
+
+    monkeypatch.setattr(kafka.KafkaProducer, "send", send_or_die)
+    counts = to_kafka(broker, tmp_path, "dying", max__doc__count=10).index(story.first)
+    found = messages(broker, "dying")
+    wanted = pages(story.first, duplicates=True)
+    assert {doc["id"][0]: stripped(doc) for doc in found} == wanted
+    assert counts["indexed_total"] == len(wanted) and len(found) <= len(wanted) + 10
+
+
 def test_kafka_is_not_there(broker: Server, story: Story, tmp_path: Path) -> None:
     broker.stop()
     with pytest.raises(IndexWriterError, match=r"index writer w: Kafka, 127\.0\.0\.1:\d+: KafkaTimeoutError"):

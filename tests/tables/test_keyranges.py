@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain, pairwise
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,11 +31,11 @@ def write(path: Path, keys: list[bytes], **options: object) -> SortedPart:
     return SortedPart(path, CLASS)
 
 
-def found(part: SortedPart, keys: KeyRange) -> list[bytes]:
-    batch = part.batch(keys)
+def found(part: SortedPart, keys: KeyRange, only: list[bytes] | None = None) -> list[bytes]:
+    batch = part.batch(keys, None if only is None else pl.Series(only, dtype=pl.Binary))
     every = [(batch.key(row), batch.value(row)) for row in range(batch.size)]
     assert all(value == key[-3:] * SIZE for key, value in every)
-    return [key for key, _ in every if (keys.low or b"") <= key and (keys.high is None or key < keys.high)]
+    return [key for key, _ in every]
 
 
 @pytest.fixture(scope="module", params=["NONE", "RECORD", "BLOCK", "zstd"])
@@ -50,6 +51,13 @@ def test_any_range(part: SortedPart, bounds: list[bytes]) -> None:
     ends = [None, *sorted(bounds), None]
     pieces = [found(part, KeyRange(low, high)) for low, high in pairwise(ends)]
     assert [key for piece in pieces for key in piece] == sorted(KEYS)
+
+
+def test_some_keys_of_a_range(part: SortedPart) -> None:
+    every = sorted(KEYS)
+    only = [every[700], every[3], b"missing", every[10], every[-1]]
+    assert found(part, KeyRange(every[10], every[-1]), only) == [every[10], every[700]]
+    assert found(part, KeyRange(), []) == []
 
 
 @pytest.mark.parametrize("size", [1, 100_000, 10**9])

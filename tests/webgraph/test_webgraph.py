@@ -218,3 +218,12 @@ def test_what_goes_wrong_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "crawldb/current").mkdir(parents=True)
     with pytest.raises(StoreError, match="another kind"):
         webgraph(WebGraph(tmp_path / "crawldb"), [good], context())
+
+
+def test_a_first_graph_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    one = segment(tmp_path / "one", {"http://a.example/": ["http://b.example/"]})
+    part = one / "parse_data/part-r-00000/data"
+    part.write_bytes(part.read_bytes()[:-3])
+    with pytest.raises(FormatError, match="parse_data"):
+        webgraph(WebGraph(tmp_path / "webgraphdb"), [one], context())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one"]

@@ -1,0 +1,84 @@
+"""Pages with signatures, as they are compared to find duplicates: by dedup, and by readdb, which shows the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import polars as pl
+
+from minutch.arguments import Arguments, fail
+from minutch.crawldb import duplicates, nearduplicates
+from minutch.crawldb.store import CrawlDb
+from minutch.parse.simhash import SIZE
+from minutch.records import crawldatum as status
+from minutch.tables.frame import decode_keys
+from minutch.tables.parallel import ordered
+from minutch.urls.hosts import domains_of, hosts_of
+
+FETCHED: Final = (
+    pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED]) & pl.col("signature").is_not_null()
+)
+MARKED: Final = (pl.col("status") == status.STATUS_DB_DUPLICATE) & pl.col("signature").is_not_null()
+IS_SIMHASH: Final = pl.col("signature").bin.size() == SIZE
+"""Whether a signature is compared by its bits; all others are equal or not."""
+
+GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
+    "none": None,
+    "host": lambda urls: hosts_of(urls).str.to_lowercase(),
+    "domain": lambda urls: domains_of(hosts_of(urls).str.to_lowercase()),
+}
+"""Value of -group -> the group of a URL: only pages of one group are compared."""
+
+
+def criteria_given(given: Arguments, usage: str) -> list[str]:
+    """The criteria of -compareOrder. Raises UsageError."""
+    order: str = given.get("-compareOrder", duplicates.DEFAULT_ORDER)
+    if not all(name in order for name in duplicates.REQUIRED):
+        fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", usage)
+    return order.split(",")
+
+
+def bits_given(given: Arguments, usage: str) -> int | None:
+    """The bits of -near; None if it was not given. Raises UsageError."""
+    if given["-near"] is None:
+        return None
+    bits: int = (*given["-near"], nearduplicates.DEFAULT_BITS)[0]
+    if not 0 <= bits <= nearduplicates.MOST_BITS:
+        fail(f"-near: expected 0 to {nearduplicates.MOST_BITS} bits, found {bits}", usage)
+    return bits
+
+
+def signed_pages(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
+    """The entries `where` is true for: their `url`, `signature`, `group`, `status`, `score` and `fetch_time`."""
+    group_of = GROUPS[group]
+
+    def signed(frame: pl.DataFrame) -> pl.DataFrame:
+        pages = frame.filter(where).rename({"key": "url"})
+        pages = pages.select("url", "signature", "status", "score", "fetch_time", group=pl.lit(b""))
+        if group_of is None:
+            return pages
+        names = group_of(decode_keys(pages["url"])).fill_null("").cast(pl.Binary)
+        return pages.with_columns(group=names)
+
+    for part in range(len(db.require_parts())):
+        yield from ordered(signed, db.scan_part(part))
+
+
+def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
+    """What `nearduplicates` compares of pages whose signatures are SimHashes."""
+    tables = [pl.DataFrame(schema=nearduplicates.SCHEMA)]
+    for page in pages:
+        url, groups = pl.col("url"), pl.col("group").hash() if grouped else pl.lit(0, pl.UInt64)
+        address = pl.when(url.bin.starts_with(b"https://")).then(url.bin.slice(5)).otherwise(url.bin.slice(4))
+        table = page.with_columns(length=duplicates.url_lengths(page["url"])).select(
+            pl.col("signature").bin.reinterpret(dtype=pl.UInt64, endianness="big").alias("word"),
+            groups.alias("group"),
+            "score",
+            "fetch_time",
+            pl.col("length").cast(pl.Int32),
+            address.hash().alias("address"),
+            url.bin.starts_with(b"https://").alias("secure"),
+        )
+        tables.append(table)
+    return pl.concat(tables)

@@ -1,0 +1,140 @@
+"""Kernels of near-duplicates: the SimHash of a text, and rows of numbers that differ in few bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minutch.kernels.native import I64, U8, U32, U64, Flags, Int, inlined, kernel
+
+_ALONE = 0x1_0000
+"""In a table of characters: each of these is a word of its own."""
+_PRIME = 0x100_0000_01B3
+_OFFSET = 0xCBF2_9CE4_8422_2325
+_GOLDEN = 0x9E37_79B9_7F4A_7C15
+
+
+@inlined
+def mixed(value: Int) -> Int:
+    """A 64-bit word whose every bit depends on every bit of `value` (the finalizer of SplitMix64)."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@kernel
+def word_hashes(text: U8, table: U32, words: U64) -> Int:
+    """Hash the words of a text in UTF-16LE; returns how many there are (`words` has room for one each unit).
+
+    `table` has for each unit what it counts as (0: it separates words), with `_ALONE` if it is a word of its own.
+    """
+    count = 0
+    word, inside = np.uint64(_OFFSET), False
+    for i in range(len(text) // 2):
+        unit = table[np.int64(text[2 * i]) | np.int64(text[2 * i + 1]) << 8]
+        if inside and (unit == 0 or unit & _ALONE):
+            words[count] = mixed(word)
+            count += 1
+            word, inside = np.uint64(_OFFSET), False
+        if unit:
+            word = (word ^ np.uint64(unit)) * np.uint64(_PRIME)
+            inside = True
+        if unit & _ALONE:
+            words[count] = mixed(word)
+            count += 1
+            word, inside = np.uint64(_OFFSET), False
+    if inside:
+        words[count] = mixed(word)
+        count += 1
+    return count
+
+
+@kernel
+def simhash(words: U64, count: Int, width: Int, seen: U64, result: U64) -> None:
+    """The SimHash of the first `count` words: for each bit, what most of the different runs of `width` words have.
+
+    `seen` is all zeros, at least twice as many as there are words, and a power of two.
+    """
+    ones = np.zeros(64, np.int32)
+    mask = np.uint64(len(seen) - 1)
+    runs = max(count - width + 1, 1 if count else 0)
+    different = 0
+    for i in range(runs):
+        value = np.uint64(0)
+        for k in range(i, min(i + width, count)):
+            value = mixed(value * np.uint64(_PRIME) + words[k] + np.uint64(_GOLDEN))
+        if value == 0:
+            value = np.uint64(1)
+        at = value & mask
+        while seen[at] != 0 and seen[at] != value:
+            at = (at + np.uint64(1)) & mask
+        if seen[at] == value:
+            continue
+        seen[at] = value
+        different += 1
+        for k in range(64):
+            ones[k] += np.int32((value >> np.uint64(k)) & np.uint64(1))
+    found = np.uint64(0)
+    for k in range(64):
+        if 2 * ones[k] > different:
+            found |= np.uint64(1) << np.uint64(k)
+    result[0] = found
+
+
+@inlined
+def differing_bits(a: Int, b: Int) -> Int:
+    """In how many bits two 64-bit words differ."""
+    value = a ^ b
+    value = value - ((value >> np.uint64(1)) & np.uint64(0x5555_5555_5555_5555))
+    value = (value & np.uint64(0x3333_3333_3333_3333)) + ((value >> np.uint64(2)) & np.uint64(0x3333_3333_3333_3333))
+    value = (value + (value >> np.uint64(4))) & np.uint64(0x0F0F_0F0F_0F0F_0F0F)
+    return np.int64((value * np.uint64(0x0101_0101_0101_0101)) >> np.uint64(56))
+
+
+@kernel
+def sweep(
+    order: U32,
+    keys: U64,
+    words: U64,
+    groups: U64,
+    ranks: I64,
+    kept: Flags,
+    undecided: Flags,
+    bits: Int,
+    blocked: Flags,
+    leaders: I64,
+) -> None:
+    """For each undecided row: is there a better one of its group, with the same key, within `bits` bits of it?
+
+    `order` has the numbers of rows, those of one key together and in ascending order; `keys` and `words` what each of
+    them has, in that order; the other arrays are by row. Lower ranks are better, and
+    ascend with the rows; groups may be empty (all are one). If the better row is kept, the first of those becomes the
+    leader, if none is before it; if not, the row is blocked.
+    """
+    start, rows, grouped = 0, len(order), len(groups) > 0
+    for end in range(1, rows + 1):
+        if end < rows and keys[end] == keys[start]:
+            continue
+        any_kept = False
+        for i in range(start, end):
+            any_kept |= kept[order[i]]
+        for j in range(start + 1, end):
+            row = order[j]
+            if not undecided[row]:
+                continue
+            word, i = words[j], start - 1
+            while not (blocked[row] and not any_kept):
+                i += 1
+                while i < j and differing_bits(word, words[i]) > bits:
+                    i += 1
+                if i >= j:
+                    break
+                other = order[i]
+                if ranks[other] == ranks[row] or (grouped and groups[row] != groups[other]):
+                    continue
+                if kept[other]:
+                    if leaders[row] < 0 or other < leaders[row]:
+                        leaders[row] = other
+                    break
+                if undecided[other]:
+                    blocked[row] = True
+        start = end

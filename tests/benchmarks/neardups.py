@@ -1,0 +1,161 @@
+"""Measures near-duplicates: how fast they are found, and how well.
+
+    python -m tests.benchmarks.neardups [--rows 100000 1000000 5000000] [--pages 1000] [--folder PAGES]
+
+Three tables in Markdown. How many texts are signed in a second. What it takes to find the near-duplicates among so many
+random signatures, one in five of which is at most three bits from another. And, on pages that are edited, which
+part of the pairs of a page and its edited copy are within k bits (recall), and which part of the pairs within k bits
+are such pairs (precision), for each k.
+
+The edits: 1 and 5 of a hundred words changed; a sentence inserted; the page's text in the frame (menu, footer) of
+another; the frame of the page around the text of another, which is no duplicate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from minutch.crawldb.nearduplicates import NO_LEADER, leaders
+from minutch.parse.simhash import simhash
+from tests.benchmarks.corpus import corpus
+
+BITS: Final = range(11)
+_TAGS: Final = re.compile(rb"(?s)<(script|style)\b.*?</\1>|<[^>]*>")
+_NO_GROUPS: Final = np.empty(0, np.uint64)
+Edit = Callable[[random.Random, list[str], list[str]], list[str]]
+"""A page's words and another page's -> the words of the edited page."""
+
+
+def changed(share: float) -> Edit:
+    """So many of the words are another page's."""
+
+    def edit(rng: random.Random, words: list[str], other: list[str]) -> list[str]:
+        return [rng.choice(other) if rng.random() < share else word for word in words]
+
+    return edit
+
+
+def inserted(rng: random.Random, words: list[str], other: list[str]) -> list[str]:
+    """Twenty words of the other page in one place."""
+    at, start = rng.randrange(len(words)), rng.randrange(max(len(other) - 20, 1))
+    return [*words[:at], *other[start : start + 20], *words[at:]]
+
+
+def reframed(rng: random.Random, words: list[str], other: list[str]) -> list[str]:
+    """The first and the last twenty words are the other page's."""
+    return [*other[:20], *words[20:-20], *other[-20:]]
+
+
+def only_the_frame(rng: random.Random, words: list[str], other: list[str]) -> list[str]:
+    """The first and last twenty words stay, all others are the other page's."""
+    return [*words[:20], *other[20:-20], *words[-20:]]
+
+
+EDITS: Final[dict[str, tuple[Edit, bool]]] = {
+    "1 % changed": (changed(0.01), True),
+    "5 % changed": (changed(0.05), True),
+    "inserted": (inserted, True),
+    "template": (reframed, True),
+    "other text": (only_the_frame, False),
+}
+"""Name → how a page is edited, and whether the outcome is its near-duplicate."""
+
+
+def texts(pages: Sequence[bytes]) -> list[list[str]]:
+    """The words of the pages that have two hundred or more, different texts only."""
+    found = {_TAGS.sub(b" ", page).decode("utf-8", "replace") for page in pages}
+    return [words for text in sorted(found) if len(words := text.split()) >= 200]
+
+
+def distances(pages: list[list[str]], edit: Edit) -> list[int]:
+    """How many bits each page is from its edited copy."""
+    rng = random.Random(1)
+    result = []
+    for words in pages:
+        other = edit(rng, words, rng.choice([each for each in rng.sample(pages, 2) if each is not words]))
+        result.append(((simhash(" ".join(words)) or 0) ^ (simhash(" ".join(other)) or 0)).bit_count())
+    return result
+
+
+def unrelated(pages: list[list[str]]) -> list[int]:
+    """How many pairs of different pages are within each number of bits."""
+    words = np.array([simhash(" ".join(page)) for page in pages], np.uint64)
+    counts = np.zeros(65, np.int64)
+    for at in range(1, len(words)):
+        counts += np.bincount(np.bitwise_count(words[:at] ^ words[at]), minlength=65)
+    return [int(counts[: bits + 1].sum()) for bits in BITS]
+
+
+def show_quality(pages: list[list[str]]) -> None:
+    """The curve over k."""
+    found = {name: distances(pages, edit) for name, (edit, _) in EDITS.items()}
+    near = [name for name, (_, is_near) in EDITS.items() if is_near]
+    wrong = [name for name, (_, is_near) in EDITS.items() if not is_near]
+    others = unrelated(pages)
+    print(
+        f"\nEdited copies of {len(pages):,} pages; and {len(pages) * (len(pages) - 1) // 2:,} pairs of different ones\n"
+    )
+    print("| k |", " | ".join(f"recall: {name}" for name in near), "| recall | precision | pairs of different pages |")
+    print("|--:" * (len(near) + 4) + "|")
+    for bits in BITS:
+        right = [sum(distance <= bits for distance in found[name]) for name in near]
+        false = sum(distance <= bits for name in wrong for distance in found[name]) + others[bits]
+        shares = [f"{count / len(pages):.3f}" for count in right]
+        recall, precision = sum(right) / len(pages) / len(near), sum(right) / max(sum(right) + false, 1)
+        print(f"| {bits} |", " | ".join(shares), f"| {recall:.3f} | {precision:.3f} | {others[bits]} |")
+
+
+def show_speed(sizes: Sequence[int], bits: int = 3) -> None:
+    """The cost at each size."""
+    print("\n| signatures | near-duplicates | CPU s | µs each |\n|--:|--:|--:|--:|")
+    rng = np.random.default_rng(1)
+    for rows in sizes:
+        words = rng.integers(0, 2**64, rows, np.uint64, endpoint=False)
+        copies = rows // 5
+        words[:copies] = words[rng.integers(copies, rows, copies)]
+        for _ in range(bits):
+            words[:copies] ^= np.uint64(1) << rng.integers(0, 64, copies, np.uint64)
+        words = rng.permutation(words)
+        start = time.process_time()
+        found = leaders(words, _NO_GROUPS, np.arange(rows), bits)
+        took = time.process_time() - start
+        print(f"| {rows:,} | {np.count_nonzero(found != NO_LEADER):,} | {took:.2f} | {took / rows * 1e6:.2f} |")
+
+
+def show_signing(pages: list[list[str]]) -> None:
+    """How many texts are signed in a second."""
+    joined = [" ".join(words) for words in pages]
+    simhash(joined[0])
+    start = time.process_time()
+    for text in joined:
+        simhash(text)
+    took = time.process_time() - start
+    size = sum(map(len, joined)) / len(joined)
+    print(f"\n{len(joined) / took:,.0f} texts of {size / 1000:.1f} KB signed in a second of CPU time")
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000, 5_000_000])
+    parser.add_argument("--pages", type=int, default=1000)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    found = corpus(given.pages, given.folder)
+    print(found)
+    pages = texts(found.pages)
+    show_signing(pages)
+    show_speed(given.rows)
+    show_quality(pages)
+
+
+if __name__ == "__main__":
+    main()
