@@ -25,14 +25,22 @@ from minutch.job import JobContext
 USAGE: Final = """explain <url> [<crawl>] [options]
        explain [<crawl>] [options]
 
-  <url>            the URL that is asked about; without one, what is left to do in the crawl
-  <crawl>          the folder of the crawl; without it ./crawl
-  --json           the same facts as JSON, with types
-  --quick          leave out what has no index: who leads to the URL by the segments, pages with the same content
-  --resolve        look the host's name up, to ask the address guard
+  <url>                   the URL that is asked about; without one, what is left
+                          to do in the crawl
+  <crawl>                 the folder of the crawl; without it ./crawl
+  --json                  the same facts as JSON, with types
+  --quick                 leave out what has no index: which segments lead to the
+                          URL, which pages have the same content
+  --resolve               look the host's name up, to ask the address guard
 
-What generate is given, as far as it decides which pages are taken:
-  --topN <N>, --adddays <days>, --expr <expr>, --hostdb <hostdb>, --maxNumSegments <num>, --noFilter, --noNorm"""
+  What generate is given, as far as it decides which pages are taken:
+  --topN <N>              at most N pages
+  --adddays <days>        what will be due in so many days
+  --expr <expr>           pages for which the expression is true
+  --hostdb <hostdb>       the HostDb for generate.max.count.expr
+  --maxNumSegments <num>  up to so many segments
+  --noFilter              no URL filters
+  --noNorm                no normalizers where the pages of a host are counted"""
 
 FLAGS: Final = (
     Flag("-json"),
@@ -91,6 +99,8 @@ def _subject(words: Sequence[str]) -> tuple[str | None, Path]:
     """The URL, if there is one, and the folder of the crawl."""
     if words and not words[0].strip():
         fail("the URL is empty", USAGE)
+    if not words and not Path(DEFAULT_CRAWL).is_dir():
+        fail("", USAGE)
     if len(words) > 1:
         return words[0], Path(words[1])
     if not words and not Path(DEFAULT_CRAWL).is_dir():
