@@ -62,7 +62,6 @@ CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
 
 OWN = {"init", "crawl", "report", "sql", "explain", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
 OWN |= {"export", "import", "simulate"}
-OWN = {"init", "crawl", "sql", "fsck", "unlock", "text", "search", "serve", "warm", "completion", "export", "import"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
