@@ -11,7 +11,7 @@ from minutch.archive.export import run as export
 from minutch.archive.import_ import run as import_
 from minutch.archive.legacy.export import export_legacy
 from minutch.archive.legacy.import_ import import_legacy
-from minutch.errors import FormatError, StoreError, UsageError
+from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.formats.arrayfile import ArrayFileReader, OldArrayFileWriter
 from minutch.formats.text import as_text
 from minutch.formats.writables import Writable, lookup
@@ -145,6 +145,14 @@ def test_a_second_segment_goes_into_the_same_crawldb(old: Path, tmp_path: Path) 
     import_(["legacy", str(later), str(tmp_path / "crawl/segments"), "-crawldb", str(tmp_path / "crawl/crawldb")], job)
     assert read_db(tmp_path / "crawl/crawldb").keys() == {A, B, C, D, "http://new.org/", "http://later.org/"}
     assert not Segment(tmp_path / "crawl/segments/20040701120000").has(CRAWL_FETCH)
+
+
+def test_a_locked_crawldb_is_found_before_anything_is_made(old: Path, tmp_path: Path) -> None:
+    (tmp_path / "crawl/crawldb").mkdir(parents=True)
+    (tmp_path / "crawl/crawldb/.locked").touch()
+    with pytest.raises(LockedError):
+        imported(old, tmp_path / "crawl")
+    assert not (tmp_path / "crawl/segments").exists()
 
 
 def test_back_again(old: Path, tmp_path: Path) -> None:
