@@ -27,6 +27,7 @@ import polars as pl
 from minutch.crawldb.duplicates import FETCH_TIME, HTTPS, SCORE, URL_LENGTH
 from minutch.kernels import simhash as kernels
 from minutch.kernels.native import I64, U32, U64, Flags
+from minutch.tables.parallel import ordered
 
 DEFAULT_BITS: Final = 3
 MOST_BITS: Final = 10
@@ -57,16 +58,19 @@ class Tables:
     blocks: int
     equal: int
 
-    def keys(self, words: U64) -> Iterator[U64]:
-        """For each table the key of each word: the bits of the blocks that are equal."""
+    def choices(self) -> Iterator[tuple[int, ...]]:
+        """For each table the blocks that are equal."""
+        return combinations(range(self.blocks), self.equal)
+
+    def key(self, words: U64, chosen: tuple[int, ...]) -> U64:
+        """The key of each word in a table: the bits of its blocks."""
         edges = [64 * i // self.blocks for i in range(self.blocks + 1)]
-        for chosen in combinations(range(self.blocks), self.equal):
-            key = np.zeros(len(words), np.uint64)
-            for block in chosen:
-                size = edges[block + 1] - edges[block]
-                bits = (words >> np.uint64(edges[block])) & np.uint64((1 << size) - 1)
-                key = (key << np.uint64(size)) | bits
-            yield key
+        key = np.zeros(len(words), np.uint64)
+        for block in chosen:
+            size = edges[block + 1] - edges[block]
+            bits = (words >> np.uint64(edges[block])) & np.uint64((1 << size) - 1)
+            key = (key << np.uint64(size)) | bits
+        return key
 
 
 def cheapest(rows: int, bits: int) -> Tables:
@@ -123,10 +127,21 @@ class _Rounds:
     def sweep(self, asked: Flags) -> tuple[Flags, I64]:
         """Of the rows that are `asked` for: which have a better undecided one near, and the best one that stays."""
         blocked, found = np.zeros(len(asked), np.bool_), np.full(len(asked), NO_LEADER, np.int64)
-        for key in self.cut.keys(self.words) if self.cut else ():
+        if self.cut is None:
+            return blocked, found
+        cut = self.cut
+
+        def table(chosen: tuple[int, ...]) -> I64:
+            """The leaders that this table shows; `blocked` is for all, and only ever set."""
+            key, own = cut.key(self.words, chosen), np.full(len(asked), NO_LEADER, np.int64)
             order = _together(key, asked)
             values = (key[order], self.words[order], self.groups, self.ranks, self.kept, asked)
-            kernels.sweep(order, *values, self.bits, blocked, found)
+            kernels.sweep(order, *values, self.bits, blocked, own)
+            return own
+
+        for own in ordered(table, cut.choices()):
+            better = (own != NO_LEADER) & ((found == NO_LEADER) | (own < found))
+            found[better] = own[better]
         return blocked, found
 
 

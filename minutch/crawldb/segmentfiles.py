@@ -23,15 +23,14 @@ def merge_files(
     entry_filter: EntryFilter,
     *,
     now: int,
-    force: bool = False,
 ) -> Counters:
     """Merge part files of <Text, CrawlDatum>, in their order, into `db`, which is made if there is none.
 
-    Returns what became of the URLs. Raises LockedError, FormatError (damage); the CrawlDb is then as before.
+    The caller holds the lock. Returns what became of the URLs. Raises FormatError (damage); the CrawlDb is then as
+    before.
     """
     conf = context.conf
     with (
-        db.lock(force),
         Entries([db], conf, entry_filter, spill=db.path, packed=True) as old,
         Shuffle(number_of_parts(conf), PACKED_SCHEMA, budget=memory_budget(conf) // 2, spill=db.path) as updates,
         context.progress("updatedb") as progress,

@@ -94,7 +94,8 @@ def updatedb(
     inputs = [path for segment in segments for path in _inputs(segment)]
     if not inputs and not db.exists():
         raise StoreError(f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}")
-    counters = merge_files(db, inputs, context, settings, entry_filter, now=now, force=force)
+    with db.lock(force):
+        counters = merge_files(db, inputs, context, settings, entry_filter, now=now)
     log.info("CrawlDb update: finished")
     return counters
 

@@ -5,7 +5,8 @@
 
 `millis` is the date in the segment's name. Every URL that was asked for has its line of metadata; HTML pages and feeds
 have a text, in the file of the same number and in the same order. conf/commoncrawl-metadata.schema.json describes the
-JSON. Pages are read in processes of their own, as in a parse; texts are those that it found.
+JSON. Pages are read in processes of their own, as in a parse; texts are those that it found. A page that it could not
+parse, or refused, is not read.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ from minutch.archive.dataset.arcplaces import places_in
 from minutch.archive.dataset.redirects import Redirects, is_fetch_record
 from minutch.archive.dataset.task import FAILED, NOT_ATTEMPTED, UNREADABLE, Item, Line, MetadataTask
 from minutch.arguments import Flag, fail, parse
-from minutch.errors import StoreError
-from minutch.formats.javaio import decode_text, encode_vlong
+from minutch.errors import FormatError, StoreError
+from minutch.formats.javaio import DataInput, decode_text, encode_vlong
 from minutch.formats.keyorder import TEXT
 from minutch.formats.recordsort import sort_records
 from minutch.formats.sequencefile import BLOCK, SequenceFileWriter
 from minutch.job import Counters, JobContext
 from minutch.parse.worker import WorkerPool, pool_settings
-from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_TEXT, RawRecord, Segment, text_key
+from minutch.records.parsestatus import ParseStatus
+from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, RawRecord, Segment, text_key
 from minutch.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)
@@ -54,7 +56,8 @@ _NO_FETCH: Final = "URLs left out: no fetch, found inside another page"
 _FOLLOWED: Final = "redirects told with the page that they led to"
 _GZIP: Final = "org.apache.hadoop.io.compress.GzipCodec"
 _TARGET, _SOURCE, _PLACE = "target", "source", "place"
-_COLUMNS: Final = (CRAWL_FETCH, CONTENT, PARSE_TEXT, _TARGET, _SOURCE, _PLACE)
+_FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)
+_COLUMNS: Final = (*_FOLDERS, _TARGET, _SOURCE, _PLACE)
 
 
 def run(args: list[str], context: JobContext) -> int:
@@ -104,7 +107,7 @@ def _targets(segments: Sequence[Segment], out: Path) -> list[Path]:
     found: list[Path] = []
     for segment in segments:
         segment.check()
-        for folder in (CRAWL_FETCH, CONTENT, PARSE_TEXT):
+        for folder in _FOLDERS:
             if not segment.has(folder):
                 raise StoreError(f"{segment.path} has no {folder}: export takes segments that are fetched and parsed")
         millis = _millis(segment.name)
@@ -140,7 +143,7 @@ def _items(segment: Segment, places: Iterable[RawRecord], counters: Counters) ->
     """The records of each URL, packed for a worker. Of several places of a URL the first counts."""
     redirects = Redirects(segment)
     streams = [
-        *(segment.raw_sorted(folder) for folder in (CRAWL_FETCH, CONTENT, PARSE_TEXT)),
+        *map(segment.raw_sorted, _FOLDERS),
         redirects.by_target(),
         redirects.by_source(),
         sort_records(places),
@@ -157,7 +160,16 @@ def _items(segment: Segment, places: Iterable[RawRecord], counters: Counters) ->
             counters.add(_FOLLOWED, 1)
         else:
             columns = (values.get(name) for name in (CONTENT, PARSE_TEXT, _TARGET, _PLACE))
-            yield url, pickle.dumps(tuple(Item(decode_text(url), values[CRAWL_FETCH], *columns)))
+            is_parsed = _is_success(values.get(PARSE_DATA))
+            yield url, pickle.dumps(tuple(Item(decode_text(url), is_parsed, values[CRAWL_FETCH], *columns)))
+
+
+def _is_success(parse_data: bytes | None) -> bool:
+    """Whether a page could be parsed: the status stands behind the version of a ParseData."""
+    try:
+        return parse_data is not None and ParseStatus.read(DataInput(parse_data, 1)).is_success
+    except FormatError:
+        return False
 
 
 def _named(stream: Iterator[tuple[bytes, bytes]], name: str) -> Iterator[tuple[bytes, str, bytes]]:

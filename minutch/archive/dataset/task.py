@@ -47,6 +47,7 @@ class Item(NamedTuple):
     """The records of a URL as the segment holds them; None where there is none. The last two are JSON."""
 
     url: str
+    is_parsed: bool
     datum: bytes
     content: bytes | None
     text: bytes | None
@@ -99,7 +100,7 @@ class MetadataTask:
             return Line(_dumped(failure(item.url, datum, answer, source)), None, WRITTEN_FAILURE)
         document, readable = None, None
         if read and content is not None and 200 <= answer.result < 300:
-            document, readable = self._document(content, text)
+            document, readable = self._document(content, text, item.is_parsed)
         counted = {"html": WRITTEN_HTML, "feed": WRITTEN_FEED}.get(
             document.parsed_as if document else "", WRITTEN_OTHER
         )
@@ -108,14 +109,19 @@ class MetadataTask:
             record["archiveInfo"] = json.loads(item.archive_info)
         return Line(_dumped(record), None if readable is None else _utf8(readable), counted)
 
-    def _document(self, content: Content, text: str) -> tuple[Document, str | None]:
-        """What the page is, and its text if it is one of those that have one in the data set."""
+    def _document(self, content: Content, text: str, is_parsed: bool) -> tuple[Document, str | None]:
+        """What the page is, and its text if it is one of those that have one in the data set.
+
+        Markup is read only if a parse has read it: what it refused might take for ever.
+        """
         kind, data = content.content_type.partition(";")[0].strip().lower(), content.content
         if not (kind.startswith("text/") or kind in HTML + FEEDS + XML):
             return Document(), None
         charset, detector = self._charset(content, kind)
         document = Document(_javas(charset), detector)
         readable = None
+        if kind in HTML and not is_parsed:
+            return document, None
         if kind in HTML:
             readable = self._html(document, content, charset, text)
         elif kind in FEEDS or (kind in XML and is_feed(data)):

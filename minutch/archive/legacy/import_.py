@@ -52,6 +52,7 @@ LISTED: Final = "entries of fetch lists"
 ANCHORS: Final = "anchors in fetch lists, which have no place"
 REPEATED: Final = "pages left out: their URL was there"
 PARSED: Final = "parsed pages"
+_MERGED: Final = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE)
 _DATE: Final = re.compile(r"\d{14}")
 
 
@@ -74,24 +75,18 @@ def import_legacy(sources: Sequence[Path], target: Path, crawldb: Path, context:
     names = [_name(segment, context.clock.now()) for segment in old]
     for name in names:
         require_absent(target / name)
-    counters = Counters()
-    made = []
-    for segment, name in zip(old, names, strict=True):
-        log.info("Import: %s", segment.path)
-        with output_folder(target / name) as work:
-            counters.merge(_Import(segment, Segment(work), name, context.conf).run())
-        made.append(Segment(target / name))
-        counters.add(SEGMENTS, 1)
-    conf = context.conf
-    files = [
-        path
-        for segment in made
-        for folder in (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE)
-        for path in _parts(segment, folder)
-    ]
-    log.info("Import: CrawlDb %s", crawldb)
-    settings, no_filter = UpdateSettings.from_conf(conf), EntryFilter.neutral(conf)
-    merged = merge_files(CrawlDb(crawldb), files, context, settings, no_filter, now=context.clock.now())
+    conf, counters = context.conf, Counters()
+    with CrawlDb(crawldb).lock():  # before there is anything that it would not know
+        for segment, name in zip(old, names, strict=True):
+            log.info("Import: %s", segment.path)
+            with output_folder(target / name) as work:
+                counters.merge(_Import(segment, Segment(work), name, conf).run())
+            counters.add(SEGMENTS, 1)
+        log.info("Import: CrawlDb %s", crawldb)
+        made = [Segment(target / name) for name in names]
+        files = [path for segment in made for folder in _MERGED for path in _parts(segment, folder)]
+        settings, no_filter = UpdateSettings.from_conf(conf), EntryFilter.neutral(conf)
+        merged = merge_files(CrawlDb(crawldb), files, context, settings, no_filter, now=context.clock.now())
     counters.merge(Counters({f"CrawlDb: {name}": count for name, count in merged.items()}))
     return counters
 

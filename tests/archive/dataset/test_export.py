@@ -23,13 +23,16 @@ from minutch.formats.text import as_text
 from minutch.formats.writables import MapWritable, Text
 from minutch.parse.simhash import simhash
 from minutch.records import crawldatum as codes
+from minutch.records import parsestatus
 from minutch.records import protocolstatus as protocol
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_TEXT, Segment, part_writer
+from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment, part_writer
 from tests.archive.dataset.schema import check
 from tests.support.crawldbs import context
 from tests.support.golden import GOLDEN, needs_golden
@@ -96,8 +99,13 @@ def segment(tmp_path: Path) -> Segment:
     made = Segment(tmp_path / NAME)
     write(made, CRAWL_FETCH, [(url, datum) for url, datum, _, _ in PAGES])
     write(made, CONTENT, [(url, content) for url, _, content, _ in PAGES if content is not None])
-    write(made, PARSE_TEXT, [(url, ParseText(text)) for url, _, _, text in PAGES if text is not None])
+    write_parsed(made, {url: text for url, _, _, text in PAGES if text is not None})
     return made
+
+
+def write_parsed(segment: Segment, texts: dict[str, str], status: int = parsestatus.SUCCESS) -> None:
+    write(segment, PARSE_TEXT, [(url, ParseText(text)) for url, text in texts.items()])
+    write(segment, PARSE_DATA, [(url, ParseData(ParseStatus(status))) for url in texts])
 
 
 def lines(path: Path) -> dict[str, Json]:
@@ -294,7 +302,7 @@ def test_verbatim_headers_and_repeated_ones(tmp_path: Path) -> None:
     parted.metadata.add("Set-Cookie", "b")
     write(segment, CRAWL_FETCH, [(URL, ok()), ("http://b.org/", ok())])
     write(segment, CONTENT, [(URL, kept), ("http://b.org/", parted)])
-    write(segment, PARSE_TEXT, [])
+    write_parsed(segment, {URL: "x"})
     found = lines(exported(segment, tmp_path / "out") / "metadata-00000")
     assert found[URL]["http_headers"] == {"response": "HTTP/1.0 200 Fine", "x-a": "1", "set-cookie": "a, b"}
     assert found["http://b.org/"]["http_headers"]["set-cookie"] == "a, b"
@@ -303,7 +311,7 @@ def test_verbatim_headers_and_repeated_ones(tmp_path: Path) -> None:
 def test_a_page_that_ends_its_worker_is_told_without_content() -> None:
     url, datum, content, text = PAGES[0]
     assert content is not None
-    item = Item(url, datum.to_bytes(), content.to_bytes(), ParseText(text or "").to_bytes(), None)
+    item = Item(url, True, datum.to_bytes(), content.to_bytes(), ParseText(text or "").to_bytes(), None)
     line = MetadataTask(context().conf).fail(pickle.dumps(tuple(item)), "the parser crashed")
     record = json.loads(line.metadata)
     check(record)
@@ -311,12 +319,21 @@ def test_a_page_that_ends_its_worker_is_told_without_content() -> None:
     assert (line.text, line.counted) == (None, "pages that could not be read, without content")
 
 
+def test_a_page_that_the_parse_refused_is_not_read(tmp_path: Path) -> None:
+    segment = Segment(tmp_path / NAME)
+    write(segment, CRAWL_FETCH, [(URL, ok())])
+    write(segment, CONTENT, [(URL, page(URL, "<div>" * 200_000))])
+    write_parsed(segment, {URL: ""}, parsestatus.FAILED)
+    record = lines(exported(segment, tmp_path / "out") / "metadata-00000")[URL]
+    assert "md5" in record and "charset_detected" in record and "content" not in record
+
+
 def test_wrong_inputs(segment: Segment, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected 1 or more"):
         run([str(segment.path), str(tmp_path / "out"), "-urls", "0"], context())
     with pytest.raises(UsageError, match="too few"):
         export_command(["commoncrawl", str(segment.path)], context())
-    with pytest.raises(StoreError, match="has no parse_text"):
+    with pytest.raises(StoreError, match="has no parse_data"):
         bare = Segment(tmp_path / "20120203192406")
         write(bare, CRAWL_FETCH, [])
         write(bare, CONTENT, [])

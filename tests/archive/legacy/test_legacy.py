@@ -11,11 +11,12 @@ from minutch.archive.export import run as export
 from minutch.archive.import_ import run as import_
 from minutch.archive.legacy.export import export_legacy
 from minutch.archive.legacy.import_ import import_legacy
-from minutch.errors import FormatError, StoreError, UsageError
+from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.formats.arrayfile import ArrayFileReader, OldArrayFileWriter
 from minutch.formats.text import as_text
 from minutch.formats.writables import Writable, lookup
 from minutch.records import crawldatum as status
+from minutch.records import protocolstatus
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.legacy import content as oldcontent
@@ -26,7 +27,9 @@ from minutch.records.legacy.fetchlistentry import FetchListEntry
 from minutch.records.legacy.fields import Outlink
 from minutch.records.legacy.page import Page
 from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import FAILED_EXCEPTION, ParseStatus
 from minutch.records.parsetext import ParseText
+from minutch.records.protocolstatus import ProtocolStatus
 from minutch.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from tests.support.crawldbs import context, read_db
 
@@ -145,6 +148,14 @@ def test_a_second_segment_goes_into_the_same_crawldb(old: Path, tmp_path: Path) 
     import_(["legacy", str(later), str(tmp_path / "crawl/segments"), "-crawldb", str(tmp_path / "crawl/crawldb")], job)
     assert read_db(tmp_path / "crawl/crawldb").keys() == {A, B, C, D, "http://new.org/", "http://later.org/"}
     assert not Segment(tmp_path / "crawl/segments/20040701120000").has(CRAWL_FETCH)
+
+
+def test_a_locked_crawldb_is_found_before_anything_is_made(old: Path, tmp_path: Path) -> None:
+    (tmp_path / "crawl/crawldb").mkdir(parents=True)
+    (tmp_path / "crawl/crawldb/.locked").touch()
+    with pytest.raises(LockedError):
+        imported(old, tmp_path / "crawl")
+    assert not (tmp_path / "crawl/segments").exists()
 
 
 def test_back_again(old: Path, tmp_path: Path) -> None:
@@ -276,3 +287,30 @@ def test_parts_as_configured(old: Path, tmp_path: Path) -> None:
     assert len(segment.parts(CRAWL_FETCH)) == len(segment.parts(PARSE_DATA)) == len(segment.parts(CONTENT)) == 3
     assert {url for url, _ in segment.records(CRAWL_FETCH)} == {A, B, C, D}
     assert read_db(tmp_path / "crawl/crawldb").keys() >= {A, B, C, D}
+
+
+def test_a_segment_of_nutch_07(tmp_path: Path) -> None:
+    """Classes by their short names, statuses of protocol and parse."""
+    old = tmp_path / "20050801120000"
+    moved = FetcherOutput(entry(B), fetch_date=DATE, version=codes.WITH_STATUS)
+    moved.protocol_status = ProtocolStatus.of(protocolstatus.MOVED, "http://b.org/new")
+    fetched = FetcherOutput(entry(A), md5(HTML).digest(), fetch_date=DATE, version=codes.WITH_STATUS)
+    fetched.protocol_status = ProtocolStatus(protocolstatus.SUCCESS)
+    failed = oldparse.ParseData("A", LINKS, {}, ParseStatus.failed(FAILED_EXCEPTION, "bad"))
+    for name, records in {
+        "fetcher": [moved, fetched],
+        "content": [oldcontent.Content(B, B), oldcontent.Content(A, A, HTML, "text/html")],
+        "parse_data": [oldparse.ParseData(), failed],
+        "parse_text": [oldparse.ParseText(), oldparse.ParseText("x")],
+    }.items():
+        with OldArrayFileWriter(old / name, type(records[0]).__name__) as writer:
+            for record in records:
+                writer.append_value(record.to_bytes())
+    assert "Status: moved(12), lastModified=0: http://b.org/new" in "".join(as_text(old / "fetcher/data"))
+    segment = imported(old, tmp_path / "crawl")
+    found = {url: datum.status_name for url, datum in segment.records(CRAWL_FETCH) if isinstance(datum, CrawlDatum)}
+    assert found == {A: "fetch_success", B: "fetch_redir_perm"}
+    data = dict(segment.records(PARSE_DATA))[A]
+    assert isinstance(data, ParseData)
+    assert str(data.status) == "failed(2,200): bad"
+    assert read_db(tmp_path / "crawl/crawldb")[B].status_name == "db_redir_perm"
