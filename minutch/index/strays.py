@@ -99,7 +99,7 @@ def _decode_fetches(batch: Batch) -> pl.DataFrame:
     """A batch as a table of PACKED_SCHEMA, without most of what is no fetch: that is not taken apart."""
     if (batch.value_len > 1).all() and (batch.values[batch.value_at] == status.CUR_VERSION).all():
         codes = batch.values[batch.value_at + 1]  # behind the version
-        batch = batch.take(np.isin(codes, _FETCHES).nonzero()[0])
+        batch = batch.filter(np.isin(codes, _FETCHES))
     return decode_packed(batch)
 
 

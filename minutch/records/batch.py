@@ -56,11 +56,6 @@ class Batch(NamedTuple):
         """A batch of records that come one by one."""
         return cls(*_joined(keys), *_joined(values))
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Batch:
-        """The records at some rows."""
-        chosen = self._replace(key_at=self.key_at[rows], key_len=self.key_len[rows])
-        return chosen._replace(value_at=self.value_at[rows], value_len=self.value_len[rows])
-
     def key(self, row: int) -> bytes:
         """The bytes of a key."""
         return self.keys[self.key_at[row] : self.key_at[row] + self.key_len[row]].tobytes()

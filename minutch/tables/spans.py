@@ -31,7 +31,7 @@ from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, Seque
 from minutch.kernels import find, sums
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.libdeflate import libdeflate
-from minutch.records.batch import Batch, Lengths, Offsets, string_column
+from minutch.records.batch import Batch, Lengths, Offsets, keys_of, string_column
 from minutch.tables.parallel import ordered
 from minutch.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
 
@@ -299,7 +299,7 @@ def sums_match(data: Bytes, span: Span, checksums: Bytes, size: int) -> bool:
 def _chosen(batch: Batch, wanted: Choice | None) -> Batch:
     if wanted is None or not batch.size:
         return batch
-    return batch.take(wanted(string_column("key", batch.keys, batch.key_at, batch.key_len)).to_numpy().nonzero()[0])
+    return batch.filter(wanted(keys_of(batch)).to_numpy())
 
 
 def _find_plain(
