@@ -3,6 +3,8 @@
 crc32(crc, data, size) -> crc
 zlib_decompress_ex(decompressor, data, size, out, room, size_t *read, size_t *written)
     -> 0 good, 1 bad data, 2 and 3 too little or too much room
+gzip_decompress_ex(…)
+    -> the same of a gzip member
 zlib_compress(compressor, data, size, out, room) -> bytes written, 0 if there is no room
 """
 
@@ -41,6 +43,40 @@ def libdeflate() -> Libdeflate:
     except (ImportError, OSError, AttributeError) as exc:
         raise MinutchError(f"libdeflate can't be used: {exc}; the package deflate is needed, from 0.7 to 0.9") from exc
     return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in found))
+
+
+class GzipMembers:
+    """Inflates gzip members, each at once and with its checksum; into one buffer, so members of up to `room` bytes."""
+
+    def __init__(self, room: int) -> None:
+        library = _library()
+        library.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
+        self._free = library.libdeflate_free_decompressor
+        self._decompressor = ctypes.c_void_p(library.libdeflate_alloc_decompressor())
+        self._inflate = library.libdeflate_gzip_decompress_ex
+        pointer, size = ctypes.c_void_p, ctypes.c_size_t
+        self._inflate.argtypes = (pointer, pointer, size, pointer, size, ctypes.POINTER(size), ctypes.POINTER(size))
+        self._room = room
+        self._out = ctypes.create_string_buffer(room)
+        self._to = ctypes.addressof(self._out)
+        self._read, self._written = size(), size()
+        self._counts = (ctypes.byref(self._read), ctypes.byref(self._written))
+        self._data, self._address = b"", 0
+
+    def inflate(self, data: bytes, at: int) -> tuple[bytes, int] | None:
+        """What is in the member at `at`, and how many bytes it takes.
+
+        None if it is damaged, goes on behind `data`, or holds more than there is room for.
+        """
+        if data is not self._data:
+            self._data = data
+            self._address = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+        if self._inflate(self._decompressor, self._address + at, len(data) - at, self._to, self._room, *self._counts):
+            return None
+        return ctypes.string_at(self._to, self._written.value), self._read.value
+
+    def __del__(self) -> None:
+        self._free(self._decompressor)
 
 
 @contextmanager

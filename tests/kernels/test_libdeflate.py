@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import gzip
+import random
 import zlib
 
 import pytest
 
 from minutch.errors import MinutchError
 from minutch.kernels import libdeflate as module
-from minutch.kernels.libdeflate import libdeflate
+from minutch.kernels.libdeflate import GzipMembers, libdeflate
 
 
 def test_the_functions_are_libdeflates() -> None:
@@ -25,3 +27,24 @@ def test_a_package_without_them_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
             libdeflate()
     finally:
         libdeflate.cache_clear()
+
+
+def test_gzip_members_are_inflated_one_after_the_other() -> None:
+    texts = [b"", b"a", bytes(range(256)) * 100, b"x" * 1000]
+    data = b"junk" + b"".join(gzip.compress(text) for text in texts)
+    members, at, found = GzipMembers(30_000), 4, []
+    while (member := members.inflate(data, at)) is not None:
+        found.append(member[0])
+        at += member[1]
+    assert found == texts
+    assert at == len(data)
+
+
+@pytest.mark.parametrize("place", [0, 3, 30, -1, -6])
+def test_a_damaged_or_large_member_is_none(place: int) -> None:
+    data = bytearray(gzip.compress(random.Random(1).randbytes(500)))
+    assert GzipMembers(500).inflate(bytes(data), 0) is not None
+    assert GzipMembers(499).inflate(bytes(data), 0) is None
+    assert GzipMembers(500).inflate(bytes(data[:-1]), 0) is None
+    data[place] ^= 0xFF
+    assert GzipMembers(500).inflate(bytes(data), 0) is None
