@@ -58,10 +58,12 @@ CLASSES = {"scoring.webgraph.LinkDumper", "scoring.webgraph.LinkDumper$Reader", 
 CLASSES |= {"scoring.webgraph.LoopReader"}  # until Nutch 1.11
 CLASSES |= {"crawl.AdaptiveFetchSchedule", "crawl.MimeAdaptiveFetchSchedule", "crawl.TextProfileSignature"}
 CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
+CLASSES |= {"tools.arc.ArcSegmentCreator"}
 """Classes of Nutch that are run by their names alone."""
 
 OWN = {"init", "crawl", "report", "sql", "explain", "fsck", "unlock", "text", "search", "serve", "warm", "completion"}
 OWN |= {"export", "import", "simulate"}
+OWN |= {"arc2segment"}
 """Commands that Nutch does not have (crawl is a script there)."""
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

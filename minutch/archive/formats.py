@@ -22,6 +22,7 @@ class Format:
 
 
 EXPORTS: Mapping[str, Format] = {
+    "arc": Format("minutch.archive.arc", "ARC files, version 1, as the Common Crawl data set of 2012 has them"),
     "commoncrawl": Format("minutch.archive.dataset.export", "texts and metadata as in Common Crawl's data set of 2012"),
     "legacy": Format("minutch.archive.legacy.export", "segments as Nutch 0.4 or 0.5 had them"),
     "parquet": Format("minutch.query.exportparquet", "the tables of a crawl, for DuckDB, Spark and pandas"),
@@ -29,6 +30,10 @@ EXPORTS: Mapping[str, Format] = {
     "graphml": Format("minutch.query.exportgraphml", "the same as GraphML"),
 }
 IMPORTS: Mapping[str, Format] = {
+    "warc": Format("minutch.replay.importing", "WARC files, plain or compressed: pages, redirects, revisits"),
+    "arc": Format("minutch.replay.importing", "ARC files, as the Internet Archive and Common Crawl wrote until 2012"),
+    "wacz": Format("minutch.replay.importing", "WACZ files: the WARC files in them"),
+    "cdxj": Format("minutch.replay.importing", "CDXJ or CDX files: the records that they lead to, and no others"),
     "legacy": Format("minutch.archive.legacy.import_", "segments of Nutch 0.4 to 0.7; makes a CrawlDb, too"),
 }
 

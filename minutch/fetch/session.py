@@ -147,7 +147,7 @@ def open_session(
         announce=protocols.look_ahead,
         addresses=addresses,
     )
-    recorder = _recorder(segment, settings, conf)
+    recorder = make_recorder(segment.name, settings, conf)
     fetch_log = FetchLog(log_path, stored_codec(conf))
     ledger, stats = Ledger(), FetchStats()
     if follow:
@@ -200,15 +200,16 @@ def _followed(resumed: Resumed, key: QueueKey, share: Share) -> Iterable[FetchIt
             yield unpack_follow(url, value, queue_id)
 
 
-def _recorder(segment: Segment, settings: FetchSettings, conf: Configuration) -> Recorder:
+def make_recorder(segment_name: str, settings: FetchSettings, conf: Configuration) -> Recorder:
+    """The recorder of a segment, as configured."""
     mime, signature = MimeUtil(conf), signature_from_conf(conf)
     parser: PageParser | None = None
     if settings.parse:
         from minutch.fetch.parsing import FetchParser
 
-        parser = FetchParser(conf, segment.name, settings)
+        parser = FetchParser(conf, segment_name, settings)
     return Recorder(
-        segment.name,
+        segment_name,
         settings,
         ScoringFilters(conf),
         content_type=lambda declared, url, data: mime.resolve(declared or None, url, data),

@@ -277,13 +277,13 @@ def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
         segment = Segment(directory)
         yield segment
         sync_tree(directory)
-        segment.path = _place(directory, parent, clock)
+        segment.path = place_segment(directory, parent, clock.now())
         sync_path(parent)
 
 
-def _place(directory: Path, parent: Path, clock: Clock) -> Path:
-    """Rename a complete segment to the first free name."""
-    time = datetime.fromtimestamp(clock.now() / 1000)
+def place_segment(directory: Path, parent: Path, now: int) -> Path:
+    """Rename a complete segment to the first free name from `now` (ms) on."""
+    time = datetime.fromtimestamp(now / 1000)
     while True:
         path = parent / time.strftime("%Y%m%d%H%M%S")
         if not path.exists():

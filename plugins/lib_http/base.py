@@ -128,17 +128,19 @@ class HttpBase(Protocol):
             answer = await self.answer(parsed, datum)
             if self.settings.store_response_time:
                 datum.metadata[_RESPONSE_TIME] = IntWritable(round((time.monotonic() - started) * 1000))
-            datum.metadata[_RESPONSE_CODE] = _code_text(answer.code)
-            text = str(parsed)
-            content = Content(
-                text, answer.base or text, answer.body, answer.header("Content-Type") or "", answer.metadata
-            )
-            return ProtocolOutput(content, _status(answer, parsed, url))
+            return self.output_of(answer, parsed, url, datum)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             text = _error_text(exc, url)
             short = text.partition(":")[0] in self.settings.suppressed
             log.debug("can't fetch %s: %s", url, text, exc_info=None if short else exc)
             return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [text]))
+
+    def output_of(self, answer: Answer, parsed: Url, url: str, datum: CrawlDatum) -> ProtocolOutput:
+        """What an answer means for the page at `url`. Raises UrlError for a redirect to what is no URL."""
+        datum.metadata[_RESPONSE_CODE] = _code_text(answer.code)
+        text = str(parsed)
+        content = Content(text, answer.base or text, answer.body, answer.header("Content-Type") or "", answer.metadata)
+        return ProtocolOutput(content, _status(answer, parsed, url))
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
         """The page's answer; what a plugin with a browser does more. Raises httpx.TransportError."""
@@ -234,7 +236,7 @@ class HttpBase(Protocol):
             reply = await self._exchange(self._request("GET", url, target, headers, limit), url)
         if self.settings.store_request:
             metadata.add(REQUEST_KEY, self._request_text(target, headers, reply.version))
-        return self._read(reply, metadata, limit)
+        return self.read_reply(reply, metadata, limit)
 
     def _order(self, url: Url, target: str, headers: list[tuple[bytes, bytes]], limit: int) -> Order:
         return Order(
@@ -317,7 +319,8 @@ class HttpBase(Protocol):
 
     # -- response ----------------------------------------------------------------------------------------------
 
-    def _read(self, reply: Reply, metadata: SpellCheckedMetadata, limit: int) -> Answer:
+    def read_reply(self, reply: Reply, metadata: SpellCheckedMetadata, limit: int) -> Answer:
+        """A reply as Nutch's records keep it: headers as metadata, content decoded, at most `limit` bytes of it."""
         metadata.put_lines(reply.head, start=1)
         if reply.trailers:
             metadata.put_lines(reply.trailers)
@@ -332,7 +335,7 @@ class HttpBase(Protocol):
         if reply.error is not None:
             body, truncated = self._broken(reply.code, body, reply.error, metadata)
         whole = truncated is None and reply.error is None
-        if body and metadata.first("Content-Encoding") is not None:
+        if body and not reply.decoded and metadata.first("Content-Encoding") is not None:
             coding = ", ".join(field_values(reply.head, "content-encoding"))
             body, undamaged = decode(body, coding, limit if limit < 0 else limit + 1)
             if whole and not undamaged:

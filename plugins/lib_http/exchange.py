@@ -47,6 +47,8 @@ class Reply:
     """Address and port that answered, where known."""
     tls: tuple[str, str, bool] | None = None
     """Protocol, cipher and whether the certificate was checked, where that is recorded."""
+    decoded: bool = False
+    """Whether the content's codings are undone already, whatever the head says."""
 
 
 @dataclass(slots=True)

@@ -21,6 +21,9 @@ from tests.support.segments import conf_for, fetch_segment, fetched, make_segmen
 
 NUTCHS = SHARED / "nutch" / "properties.tsv"
 OWN = {
+    "archive.content.limit",
+    "archive.files",
+    "archive.until",
     "db.update.unparsed.keeps.interval",
     "fetcher.exceptions.per.queue.jitter",
     "fetcher.record.skipped",

@@ -1,0 +1,424 @@
+"""The bytes of an archive front to back, decompressed where it is compressed, through a window.
+
+    file    :=  bytes                 plain: one member, the file itself
+             |  member*               gzip: a member a record as a rule, or one for all, or blocks of any size
+
+`window[at:]` is what was read and not yet used. Damage ends a member: what came before it is kept, and the next member
+is sought from behind the damaged one's head on, since inflating may run on far behind the byte that is wrong.
+
+Small members are inflated at once, by libdeflate; others piece by piece, by ISA-L, which has no copies of its state:
+where a member turns out to be damaged, it is inflated once more by zlib, which has: `careful`. Source: RFC 1952.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+
+from isal import igzip_lib, isal_zlib
+
+from minutch.kernels.libdeflate import GzipMembers
+
+PIECE: Final = 16 * 1024
+"""Compressed bytes inflated at a time; at most a thousand times as many come out."""
+_WHOLE: Final = 1 << 20
+"""Members of up to so many bytes are inflated at once."""
+_READ: Final = 1 << 20
+_LEAST: Final = 1 << 16
+_OVERLAP: Final = 64
+_GZIP: Final = 31
+_ERRORS: Final[Any] = (igzip_lib.IsalError, zlib.error)
+_MAGIC: Final = b"\x1f\x8b\x08"
+_RESERVED_FLAGS: Final = 0xE0
+_MEMBER_HEAD: Final = 10
+_FIRST_BYTES: Final = 1 << 14
+
+
+class Place(NamedTuple):
+    """Where a record begins: the offset in the file, of its member where there are some, and bytes into that."""
+
+    offset: int
+    inner: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.offset} + {self.inner} decompressed" if self.inner else str(self.offset)
+
+
+IsRecord = Callable[[bytes], bool]
+"""Whether data may be the beginning of a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A place in a member from which it can be inflated again."""
+
+    place: Place
+    inflater: Any
+    offset: int
+    window: bytes
+    marks: list[tuple[int, int, int]]
+
+
+class ByteSource(Protocol):
+    """What records are read from."""
+
+    window: bytes
+    at: int
+    damage: str
+    """What ended the member early; empty if nothing did."""
+    gap: Place | None
+    """What is no member and was passed over by the last `next_member`."""
+
+    def more(self) -> bool:
+        """Drop what is used of the window and put the next bytes behind the rest; False at the end of the member."""
+
+    def member(self) -> Place:
+        """Where the member begins."""
+
+    def place(self) -> Place:
+        """Where `window[at]` lies."""
+
+    def go_to(self, place: Place) -> None:
+        """Make `place` the beginning of the window, which may be empty then."""
+
+    def keep(self) -> None:
+        """A record begins here: going back to it, or to a place in it, will be cheap."""
+
+    def skip(self, count: int) -> int:
+        """Pass over bytes of this member; returns how many were there."""
+
+    def next_whole(self) -> bool:
+        """Behind a good member: take all of the next one into the window, and True if it is good and not large."""
+
+    def next_member(self) -> bool:
+        """Go on with the next member; False at the end of the file. `damage` is empty again."""
+
+    def joins(self) -> bool:
+        """At the end of a member: True if the next one goes on with the same record, and is in the window now."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class PlainSource:
+    """A file as it is: one member, from `start` up to `end`."""
+
+    def __init__(self, file: BinaryIO, start: int = 0, end: int | None = None) -> None:
+        self.window, self.at, self.damage = b"", 0, ""
+        self._file, self._end = file, _size(file) if end is None else end
+        self.gap: Place | None = None
+        self._read_to = start
+        self._file.seek(start)
+
+    def more(self) -> bool:
+        data = self._file.read(min(_READ, self._end - self._read_to)) if self._read_to < self._end else b""
+        self.window = self.window[self.at :] + data if self.at < len(self.window) else data
+        self.at = 0
+        self._read_to += len(data)
+        return bool(data)
+
+    def member(self) -> Place:
+        return Place(0)
+
+    def place(self) -> Place:
+        return Place(self._read_to - len(self.window) + self.at)
+
+    def go_to(self, place: Place) -> None:
+        self.window, self.at = b"", 0
+        self._read_to = place.offset + place.inner
+        self._file.seek(self._read_to)
+
+    def keep(self) -> None:
+        """Going back in a plain file is cheap always."""
+
+    def skip(self, count: int) -> int:
+        here = self.place().offset
+        there = min(here + count, self._end)
+        if there - here <= len(self.window) - self.at:
+            self.at += there - here
+        else:
+            self.go_to(Place(there))
+        return there - here
+
+    def next_whole(self) -> bool:
+        return False
+
+    def next_member(self) -> bool:
+        return False
+
+    def joins(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class GzipSource:
+    """A gzip file, from `start` up to `end`: member after member."""
+
+    def __init__(self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> None:
+        self.window, self.at, self.damage = b"", 0, ""
+        self._file, self._is_record, self._end = file, is_record, _size(file) if end is None else end
+        self._raw, self._raw_at, self._raw_start = b"", 0, start
+        self._view = memoryview(b"")
+        self._unit = _LEAST
+        self._members = GzipMembers(_WHOLE)
+        self._marks: list[tuple[int, int, int]] = []
+        """Members in the window: position in it, offset in the file, bytes of the member before that position."""
+        self.gap: Place | None = None
+        self._ended, self._careful = False, False
+        self._inflater: Any = None
+        self._kept: _State | None = None
+        self._member = start
+        self._begin(start)
+
+    # -- bytes of the file -------------------------------------------------------------------------------------
+
+    @property
+    def _offset(self) -> int:
+        return self._raw_start + self._raw_at
+
+    def _seek(self, offset: int) -> None:
+        if self._raw_start <= offset <= self._raw_start + len(self._raw):
+            self._raw_at = offset - self._raw_start
+        else:
+            self._raw, self._raw_at, self._raw_start = b"", 0, offset
+
+    def _read_from(self, offset: int) -> None:
+        """Read on from `offset`: little after a jump, more and more from there."""
+        self._unit = min(2 * self._unit, _READ) if offset == self._file.tell() else _LEAST
+        self._file.seek(offset)
+        self._raw = self._file.read(max(0, min(self._unit, self._end - offset)))
+        self._view, self._raw_at, self._raw_start = memoryview(self._raw), 0, offset
+
+    def _piece(self, size: int = PIECE) -> memoryview:
+        """The next compressed bytes; empty at the end."""
+        if self._raw_at >= len(self._raw):
+            self._read_from(self._offset)
+        piece = self._view[self._raw_at : self._raw_at + size]
+        self._raw_at += len(piece)
+        return piece
+
+    # -- members -----------------------------------------------------------------------------------------------
+
+    def _begin(self, offset: int, *, careful: bool = False) -> None:
+        self._seek(offset)
+        self._member, self._ended, self.damage, self._careful = offset, False, "", careful
+        self._inflater = zlib.decompressobj(_GZIP) if careful else isal_zlib.decompressobj(wbits=_GZIP)
+        self.window, self.at, self._kept = b"", 0, None
+        self._marks = [(0, offset, 0)]
+
+    def more(self) -> bool:
+        data = b""
+        while not data and not self._ended:
+            data = self._inflate()
+        if self.at:
+            self._drop()
+        self.window = self.window + data if self.window else data
+        return bool(data)
+
+    def _drop(self) -> None:
+        at, marks = self.at, self._marks
+        while len(marks) > 1 and marks[1][0] <= at:
+            marks.pop(0)
+        self._marks = [(max(0, pos - at), offset, inner + max(0, at - pos)) for pos, offset, inner in marks]
+        self.window, self.at = self.window[at:], 0
+
+    def next_whole(self) -> bool:
+        if not self._ended or self.damage:
+            return False
+        offset = self._offset
+        found = self._members.inflate(self._raw, self._raw_at)
+        if found is None and self._raw_at and self._raw_start + len(self._raw) < self._end:
+            self._read_from(offset)  # it may go on behind what was read
+            found = self._members.inflate(self._raw, 0)
+        if found is None:
+            return False
+        self.window, size = found
+        self._raw_at += size
+        self._member, self.at, self._careful, self._kept = offset, 0, False, None
+        self._marks = [(0, offset, 0)]
+        return True
+
+    def _inflate(self) -> bytes:
+        piece = self._piece()
+        if not piece:
+            self._ended, self.damage = True, "cut off"
+            return b""
+        before = self._inflater.copy() if self._careful else None
+        try:
+            data: bytes = self._inflater.decompress(piece)
+        except _ERRORS as exc:
+            if before is None:
+                return self._again()
+            self._ended, self.damage = True, f"bad gzip data ({_reason(exc)})"
+            return _up_to_damage(before, piece)
+        if self._inflater.eof:
+            self._ended = True
+            self._raw_at -= len(self._inflater.unused_data)
+        return data
+
+    def _again(self) -> bytes:
+        """Inflate this member once more, as far as it was read; returns what comes next of it."""
+        window, at, marks = self.window, self.at, self._marks
+        position, offset, inner = marks[-1]
+        self._begin(offset, careful=True)
+        self.skip(inner + len(window) - position)
+        rest = self.window[self.at :]
+        self.window, self.at, self._marks = window, at, marks
+        return rest or (b"" if self._ended else self._inflate())
+
+    def next_member(self) -> bool:
+        """The next member: behind the last one, or, if that is damaged, where one is found that holds a record."""
+        start: int | None = self._member + _MEMBER_HEAD if self.damage else self._offset
+        assert start is not None
+        if self.damage:
+            start = self._find(start)
+        elif bytes(self._peek(len(_MAGIC))) != _MAGIC:
+            end, start = start, self._find(start)
+            self.gap = self._gap(end, self._end if start is None else start)
+        if start is None or start >= self._end:
+            return False
+        self._begin(start)
+        return True
+
+    def _gap(self, start: int, end: int) -> Place | None:
+        """Where the first byte is that is no member; zeros, as some disks leave them at the end, are no damage."""
+        self._seek(start)
+        while start < end:
+            data = bytes(self._piece(min(_READ, end - start)))
+            blank = len(data) - len(data.lstrip(b"\0\r\n"))
+            if blank < len(data) or not data:
+                return Place(start + blank)
+            start += len(data)
+        return None
+
+    def _peek(self, size: int) -> memoryview:
+        offset = self._offset
+        piece = self._piece(size)
+        if len(piece) < size and offset + len(piece) < self._end:
+            self._read_from(offset)
+            piece = self._view[:size]
+        self._seek(offset)
+        return piece
+
+    def _find(self, start: int) -> int | None:
+        """Where the next member begins that holds a record, from `start` on."""
+        at = start
+        while at < self._end:
+            self._file.seek(at)
+            data = self._file.read(min(_READ + _OVERLAP, self._end - at))
+            if not data:
+                return None
+            found = data.find(_MAGIC)
+            while 0 <= found < _READ:
+                if self._holds_record(at + found):
+                    return at + found
+                found = data.find(_MAGIC, found + 1)
+            at += _READ
+        return None
+
+    def _holds_record(self, offset: int) -> bool:
+        self._file.seek(offset)
+        head = self._file.read(min(PIECE, self._end - offset))
+        if len(head) < _MEMBER_HEAD or head[3] & _RESERVED_FLAGS:
+            return False
+        try:
+            return self._is_record(zlib.decompressobj(_GZIP).decompress(head, _FIRST_BYTES))
+        except zlib.error:
+            try:
+                return self._is_record(zlib.decompressobj(_GZIP).decompress(head[:512], _FIRST_BYTES))
+            except zlib.error:
+                return False
+
+    def joins(self) -> bool:
+        if (
+            not self._ended
+            or self.damage
+            or bytes(self._peek(len(_MAGIC))) != _MAGIC
+            or self._begins_record(self._offset)
+        ):
+            return False
+        self._drop()
+        rest, marks = self.window, self._marks
+        self._begin(self._offset)
+        self.window, self._marks = rest, [*marks, (len(rest), self._member, 0)]
+        return self.more()
+
+    def _begins_record(self, offset: int) -> bool:
+        holds = self._holds_record(offset)
+        self._seek(offset)
+        return holds
+
+    # -- places ------------------------------------------------------------------------------------------------
+
+    def member(self) -> Place:
+        return Place(self._member)
+
+    def place(self) -> Place:
+        position, offset, inner = next(mark for mark in reversed(self._marks) if mark[0] <= self.at)
+        return Place(offset, inner + self.at - position)
+
+    def go_to(self, place: Place) -> None:
+        here = self.place()
+        if not (place.offset == here.offset and place.inner >= here.inner):
+            if self._kept is not None and self._kept.place.offset == place.offset and self._kept.place <= place:
+                self._return(self._kept)
+            else:
+                self._begin(place.offset, careful=self._member == place.offset)
+            here = self.place()
+        left = place.inner - here.inner
+        while (left := left - self.skip(left)) and self.joins():
+            pass
+
+    def keep(self) -> None:
+        if self._careful and not self._ended:
+            self._drop()
+            self._kept = _State(self.place(), self._inflater.copy(), self._offset, self.window, [*self._marks])
+
+    def _return(self, kept: _State) -> None:
+        self._begin(kept.offset, careful=True)
+        self._inflater, self.window, self._marks, self._kept = kept.inflater.copy(), kept.window, [*kept.marks], kept
+
+    def skip(self, count: int) -> int:
+        left = count
+        while left > len(self.window) - self.at:
+            left -= len(self.window) - self.at
+            self.at = len(self.window)
+            if not self.more():
+                return count - left
+        self.at += left
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _up_to_damage(inflater: Any, data: memoryview) -> bytes:
+    """What comes out of `data` before the byte that is wrong."""
+    pieces: list[bytes] = []
+    at = 0
+    for step in (1024, 32, 1):
+        while at < len(data) and not inflater.eof:
+            before = inflater.copy()
+            try:
+                pieces.append(inflater.decompress(data[at : at + step]))
+            except zlib.error:
+                inflater = before
+                break
+            at += step
+    return b"".join(pieces)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rpartition(": ")[2]
+
+
+def _size(file: BinaryIO) -> int:
+    """The size of a file; it stands at its beginning then."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return size

@@ -1,0 +1,48 @@
+"""The archives that the lines of a CDXJ file lead to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from minutch.archive.reading.archivefiles import ArchiveFile, IndexFile, find_archives
+from minutch.archive.reading.cdxj import Entry, archive_of, read_entries
+from minutch.errors import FormatError, StoreError
+
+log = logging.getLogger(__name__)
+
+MOST_SAID: Final = 100
+"""Lines that lead nowhere which the log names one by one."""
+
+
+def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, Entry] | None]:
+    """The lines of a file with the archives that they lead to; None, and a warning, for one that leads nowhere."""
+    archives: dict[str, ArchiveFile | None] = {}
+    said = 0
+    for number, entry in read_entries(index.path):
+        archive, why = None, "no CDXJ line"
+        if entry is not None:
+            if entry.filename not in archives:
+                archives[entry.filename] = _archive(index.path, entry.filename)
+            archive, why = archives[entry.filename], f"there is no archive {entry.filename}"
+        if entry is not None and archive is not None:
+            yield archive, entry
+            continue
+        said += 1
+        if said <= MOST_SAID:
+            log.warning("%s, line %d: %s", index.path, number, why)
+        yield None
+
+
+def _archive(index: Path, filename: str) -> ArchiveFile | None:
+    path = archive_of(index, filename)
+    if path is None:
+        return None
+    try:
+        found = next(find_archives([path]), None)
+    except (FormatError, StoreError) as exc:
+        log.warning("%s", exc)
+        return None
+    return found if isinstance(found, ArchiveFile) else None

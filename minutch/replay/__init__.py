@@ -1,0 +1,1 @@
+"""Archives made into segments, as if their pages were fetched."""

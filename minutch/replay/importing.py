@@ -1,0 +1,104 @@
+"""import warc, arc, wacz, cdxj: archives made into segments, as if their pages had been fetched.
+
+Files of all these kinds are taken, each for what it is. A segment holds content and crawl_fetch, so that parse,
+updatedb and index go on with it; updatedb makes entries of pages that the CrawlDb does not know.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from minutch.archive.reading.archivefiles import find_archives
+from minutch.archive.reading.visitindex import VisitIndex
+from minutch.arguments import Flag, fail, parse
+from minutch.conf import Configuration
+from minutch.errors import StoreError
+from minutch.job import Counters, JobContext
+from minutch.replay.replayer import BESIDE, PLUGIN, VISITS, Replayer, Rules
+from minutch.replay.segments import new_segments
+from minutch.replay.wanted import FLAGS as WANTED_FLAGS
+from minutch.replay.wanted import Wanted
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """import warc|arc|wacz|cdxj <file>... <segments> [options]
+\t<file>\ta WARC, ARC, WACZ or CDXJ file, or a folder of such files
+\t<segments>\tthe folder of segments that new ones are put into
+\t-host host\tonly visits to this host, or to all of `*.example.org`
+\t-mime type\tonly answers of this media type, or of all of `text/*`
+\t-status status\tonly answers with this status, or with one of `3xx`
+\t-from time\tonly visits from this time on: 2012, 2012-01-31, 20120131120000
+\t-to time\tonly visits up to the end of this time
+\t-normalize\tURL normalizers change the URLs
+\t-filter\tURL filters choose among them"""
+FLAGS: Final = (*WANTED_FLAGS, Flag("-normalize"), Flag("-filter"))
+LIMIT_PROPERTY: Final = "archive.content.limit"
+LIMIT: Final = 1 << 27
+SEGMENTS: Final = "segments"
+_UNLIMITED: Final = 0x7FFF_FFFF
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: 0 if done."""
+    given = parse(args, FLAGS, usage=USAGE, least=2)
+    *files, parent = map(Path, given.positional)
+    try:
+        wanted = Wanted.given(given)
+    except ValueError as exc:
+        fail(str(exc), USAGE)
+    rules = Rules(wanted, given["-normalize"], given["-filter"])
+    context.report("import", replay(files, parent, rules, context))
+    return 0
+
+
+def replay(files: Sequence[Path], parent: Path, rules: Rules, context: JobContext) -> Counters:
+    """Make segments in `parent` of the archives `files`; returns what was counted.
+
+    StoreError or FormatError for what is no archive or can't be read; then there is no segment.
+    """
+    archives = list(find_archives(files))
+    limit = context.conf.get_int(LIMIT_PROPERTY, LIMIT)
+    conf = _replaying(context.conf, files, limit)
+    with (
+        new_segments(parent, conf, context.clock.now()) as segments,
+        context.progress("import", unit="visits") as shown,
+    ):
+        try:
+            with TemporaryDirectory(prefix="index-", dir=segments.work) as folder:
+                index = VisitIndex(Path(folder) / "visits.sqlite", create=True)
+                try:
+                    replayer = Replayer(segments, index, conf, rules, _UNLIMITED if limit < 0 else limit)
+                    replayer.take(archives, shown)
+                finally:
+                    index.close()
+        except sqlite3.Error as exc:
+            raise StoreError(f"{parent}: can't be written: {exc}") from exc
+        made = segments.finish()
+    for path in made:
+        log.info("made %s", path)
+    if not replayer.counters[VISITS]:
+        log.warning("no visits in %s", ", ".join(map(str, files)))
+    counters = Counters({name: n for name, n in replayer.counters.items() if name not in BESIDE})
+    counters |= {name: n for name, n in replayer.counters.items() if name in BESIDE}
+    counters[SEGMENTS] = len(made)
+    return counters
+
+
+def _replaying(conf: Configuration, files: Sequence[Path], limit: int) -> Configuration:
+    """A configuration in which archived answers are kept as they came, whatever is kept of fetched ones."""
+    return conf.with_values(
+        {
+            "archive.files": ",".join(map(str, files)),
+            "plugin.includes": f"{conf.get('plugin.includes', '')}|{PLUGIN}",
+            "http.content.limit": str(limit),
+            "http.agent.name": (conf.get("http.agent.name") or "").strip() or "minutch",
+            "store.http.headers": "true",
+            "store.http.request": "true",
+            "store.ip.address": "true",
+        }
+    )
