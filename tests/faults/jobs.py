@@ -77,6 +77,13 @@ def _marked(before: Path, after: Path, target: Path) -> None:
     marks.plan(CrawlDb(target / "crawldb"), target / "segments", NOW)
 
 
+def _first_segment(before: Path, after: Path, target: Path) -> None:
+    """Of several new segments the first is in its place."""
+    copy(after, target)
+    for segment in segments_in(target / "segments")[1:]:
+        shutil.rmtree(segment.path)
+
+
 def _graph_with(*new: str) -> Callable[[Path, Path, Path], object]:
     """Some of a webgraph's databases are new, the others not yet."""
 
@@ -160,6 +167,8 @@ JOBS: Final = {
         Job("commoncrawldump", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS)),
         Job("commoncrawldump-warc", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS, "-warc")),
         Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
+        Job("export-arc", "linked", ("export", "arc", "{work}/segments", "{work}/dump")),
+        Job("import", "empty", ("import", "arc", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
         Job("freegen", "empty", ("freegen", "{base}/seeds", "{work}/segments")),
         Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump")),
         Job(
@@ -230,12 +239,15 @@ class Stage:
 def _write_web(base: Path, count: int) -> None:
     """Pages that link to each other, some with equal content, and seed lists; three rounds reach all of them."""
     pages = base / "pages"
-    for folder in (pages, base / "seeds", base / "more", base / "sitemaps", base / "states"):
+    for folder in (pages, base / "seeds", base / "more", base / "sitemaps", base / "arcs", base / "states"):
         folder.mkdir(parents=True)
     for number in range(count):
         links = "".join(f'<a href="{(number * 3 + step) % (count + 2)}.html">to {step}</a>' for step in (1, 2, 5))
         text = "the same" if number % 4 == 3 else f"page {number}"
         (pages / f"{number}.html").write_text(f"<html><title>{text}</title><body>{text} {links}</body></html>")
+    answers = [f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\npage {number}" for number in range(count)]
+    records = [f"http://h/{n % 9} 0.0.0.0 20260101000000 - {len(text)}\n{text}\n" for n, text in enumerate(answers)]
+    (base / "arcs/x.arc").write_text("".join(records), newline="")
     (base / "index-writers.xml").write_text(
         '<writers><writer id="csv" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
         f'<param name="outpath" value="{base}/work/dump"/></parameters></writer></writers>'
@@ -308,11 +320,13 @@ def left_over(work: Path) -> list[str]:
         if match and (path.parent / match[1]).exists():
             continue
         is_hidden = path.name.startswith((".", "_")) and not set(path.parts) & KEPT_BESIDE
-        if is_hidden or (path.parent.name == "segments" and not (path / "crawl_generate").is_dir()):
+        if is_hidden or (path.parent.name == "segments" and not any((path / name).is_dir() for name in _BEGUN)):
             found.append(str(path.relative_to(work)))
     return found
 
 
+_BEGUN: Final = ("crawl_generate", "crawl_fetch")
+"""What a segment has at least: a fetch list, or, imported, what was fetched."""
 KEPT_BESIDE: Final = {".fetchstate"}
 """What the fetcher keeps from round to round."""
 
