@@ -17,7 +17,7 @@ from minutch.archive.reading.records import Grammar
 
 FILE_DESCRIPTION: Final = "filedesc:"
 _START: Final = re.compile(
-    rb"[A-Za-z][A-Za-z0-9+.-]{0,20}:[^\n]{0,12000} \S{1,64} [0-9]{8,14} [^\n]{0,3000}[0-9]{1,18}\r?\n"
+    rb"[A-Za-z][A-Za-z0-9+.-]{0,20}:(?=[^\n]{0,15000} [0-9]{1,18}\r?\n)[^\n]*? \S{1,64} [0-9]{8,14} "
 )
 _AFTER_LINE: Final = re.compile(rb"(?<=\n)" + _START.pattern)
 _END: Final = re.compile(rb"\n")

@@ -32,7 +32,7 @@ MOST_BLOCK: Final = 1 << 27
 LONGEST_HEAD: Final = 1 << 18
 MOST_SAID: Final = 100
 """Damaged places of a file that the log names one by one."""
-_BLANK: Final = b"\r\n \t"
+_BLANK: Final = re.compile(rb"[\r\n \t]+")
 _OVERLAP: Final = 1 << 14
 _LONGEST_ANSWER_HEAD: Final = 1 << 16
 _ANSWER_HEAD: Final = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+[0-9]{3}[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n")
@@ -169,11 +169,10 @@ class RecordReader:
         """Pass over blank lines, at the end of a member up to its last byte, so that its checksum counts."""
         source = self._source
         while True:
-            window, at = source.window, source.at
-            while at < len(window) and window[at] in _BLANK:
-                at += 1
-            source.at = at
-            if at < len(window) or not source.more():
+            blank = _BLANK.match(source.window, source.at)
+            if blank is not None:
+                source.at = blank.end()
+            if source.at < len(source.window) or not source.more():
                 return
 
     def _pass_zeros(self) -> bool:
