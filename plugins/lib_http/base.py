@@ -46,7 +46,7 @@ from .credentials import Credentials, authorized
 from .curltransport import BodyStream, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
-from .exchange import Answer, Order, Reply, request_target
+from .exchange import Answer, Order, Reply, is_shorter, request_target
 from .failures import UnknownHost, java_text
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
@@ -63,7 +63,6 @@ TLS_VERDICT_KEY: Final = "_tls_verdict_"
 _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
-_MOST_DIGITS: Final = 18
 _LONGEST_HOST: Final = 255
 """Characters; DNS has no longer names (RFC 1035, 2.3.4)."""
 _AGENT: Final = 2
@@ -343,7 +342,7 @@ class HttpBase(Protocol):
                 metadata.set(DAMAGED_KEY, "true")
             if 0 <= limit < len(body):
                 body, truncated, whole = body[:limit], "length", False
-        if truncated is None and reply.error is None and _is_shorter(body, metadata.first("Content-Length")):
+        if truncated is None and reply.error is None and is_shorter(body, metadata.first("Content-Length")):
             metadata.set(TRUNCATED_KEY, "false")  # else the length before decoding would speak against it
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
@@ -360,12 +359,6 @@ class HttpBase(Protocol):
         if isinstance(error, httpx.RemoteProtocolError) and not chunked:
             return body, None
         raise error
-
-
-def _is_shorter(body: bytes, length: str | None) -> bool:
-    """Whether content is shorter than its Content-Length says."""
-    text = (length or "").strip()
-    return text.isascii() and text.isdecimal() and int(text[:_MOST_DIGITS]) > len(body)
 
 
 def make_transport(

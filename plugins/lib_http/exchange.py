@@ -9,6 +9,7 @@ from typing import Final
 
 from minutch.records.metadata import Metadata
 
+_MOST_DIGITS: Final = 18
 _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
 
 
@@ -82,6 +83,12 @@ class Answer:
             return text.encode("latin-1").decode("utf-8")
         except UnicodeError:
             return text
+
+
+def is_shorter(body: bytes, length: str | None) -> bool:
+    """Whether content is shorter than its Content-Length says."""
+    text = (length or "").strip()
+    return text.isascii() and text.isdecimal() and int(text[:_MOST_DIGITS]) > len(body)
 
 
 def request_target(file: str) -> str:
