@@ -99,8 +99,6 @@ def _subject(words: Sequence[str]) -> tuple[str | None, Path]:
     """The URL, if there is one, and the folder of the crawl."""
     if words and not words[0].strip():
         fail("the URL is empty", USAGE)
-    if not words and not Path(DEFAULT_CRAWL).is_dir():
-        fail("", USAGE)
     if len(words) > 1:
         return words[0], Path(words[1])
     if not words and not Path(DEFAULT_CRAWL).is_dir():
