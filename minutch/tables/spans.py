@@ -71,7 +71,8 @@ def scan(
     `stored` leaves each value as the zlib stream that it is in the file, or makes one of it.
     Raises FormatError: damage, or other classes than <Text, value_class>.
     """
-    return scan_all([path], value_class, decode, threads=threads, span_size=span_size, stored=stored)
+    file = _opened(path, value_class, span_size, stored)
+    return _scan_files([file], decode, threads)
 
 
 def scan_all(
@@ -84,13 +85,16 @@ def scan_all(
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """The records of several files, one after the other, as `scan` reads them; small ones are read side by side."""
+    return _scan_files((_opened(path, value_class, span_size, stored) for path in paths), decode, threads)
 
-    def spans() -> Iterator[tuple[SpannedFile, Span]]:
-        for path in paths:
-            file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
-            file.require(value_class)
-            yield from ((file, span) for span in file.spans())
 
+def _opened(path: Path, value_class: str, span_size: int, stored: bool) -> SpannedFile:
+    file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
+    file.require(value_class)
+    return file
+
+
+def _scan_files(files: Iterable[SpannedFile], decode: Decode, threads: int) -> Iterator[pl.DataFrame]:
     def tables(file: SpannedFile, span: Span) -> Iterator[pl.DataFrame]:
         for batch in file.batches(span):
             try:
@@ -102,7 +106,9 @@ def scan_all(
         found = tables(*place)
         return chain((next(found),), found)  # one is decoded here; there are more only where little unpacks to much
 
-    return chain.from_iterable(ordered(read, spans(), threads, leave=True))
+    return chain.from_iterable(
+        ordered(read, ((file, span) for file in files for span in file.spans()), threads, leave=True)
+    )
 
 
 def data_file(path: Path) -> Path:
