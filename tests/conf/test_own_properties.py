@@ -49,6 +49,7 @@ OWN = {
     "minutch.fetch.processes",
     "minutch.fetch.state",
     "nodedumper.topn.per.value",
+    "warc.output.level",
     "minutch.service.auth",
     "minutch.service.hosts",
     "minutch.service.jobs",
