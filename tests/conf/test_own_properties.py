@@ -24,6 +24,7 @@ OWN = {
     "db.update.unparsed.keeps.interval",
     "fetcher.exceptions.per.queue.jitter",
     "fetcher.record.skipped",
+    "fetcher.warc",
     "http.accept.encoding",
     "http.dns.cache.min.seconds",
     "http.dns.cache.seconds",
