@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import io
 import logging
-import socket
 import tarfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,12 +26,13 @@ from pathlib import Path
 from typing import Final
 
 from minutch.archive.commoncrawl import Format, cbor_document, fetch_time, page_epoch
+from minutch.archive.machine import this_machine
 from minutch.archive.mediatypes import MediaTypes
 from minutch.archive.names import epoch_name, page_name
 from minutch.archive.pagefiles import PageFiles, page_files
 from minutch.archive.pagerecords import write_page, write_request
 from minutch.archive.sources import find_segments, pages
-from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, target_uri
+from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of, target_uri
 from minutch.archive.warcinfo import crawler_info
 from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.errors import StoreError, UrlError
@@ -235,7 +235,8 @@ def _warc_files(given: Arguments, files: PageFiles, context: JobContext) -> Warc
     def info() -> tuple[int, Mapping[str, str]]:
         return now, crawler_info(context.conf, *this_machine())
 
-    return WarcFiles(open_file, compress=given["-gzip"], limit=limit if limit > 0 else DEFAULT_LIMIT, info=info)
+    size, level = limit if limit > 0 else DEFAULT_LIMIT, level_of(context.conf)
+    return WarcFiles(open_file, compress=given["-gzip"], limit=size, info=info, level=level)
 
 
 def _utc(ms: int) -> datetime:
@@ -248,12 +249,3 @@ def _free_name(out: Path, now: int) -> str:
     while (out / (name := f"{time:%Y%m%d%H%M}.tar.gz")).exists():
         time += timedelta(minutes=1)
     return name
-
-
-def this_machine() -> tuple[str, str]:
-    """Name and address of this machine, empty where they are not known (InetAddress.getLocalHost)."""
-    name = socket.gethostname()
-    try:
-        return name, socket.gethostbyname(name)
-    except OSError:
-        return name, ""

@@ -23,11 +23,16 @@ class Format:
 
 EXPORTS: Mapping[str, Format] = {
     "arc": Format("minutch.archive.arc", "ARC files, version 1, as the Common Crawl data set of 2012 has them"),
+    "cdxj": Format("minutch.archive.web.cdxjexport", "the index of a web archive"),
     "commoncrawl": Format("minutch.archive.dataset.export", "texts and metadata as in Common Crawl's data set of 2012"),
-    "legacy": Format("minutch.archive.legacy.export", "segments as Nutch 0.4 or 0.5 had them"),
-    "parquet": Format("minutch.query.exportparquet", "the tables of a crawl, for DuckDB, Spark and pandas"),
     "edges": Format("minutch.query.exportedges", "the links between pages or hosts as CSV, for Gephi and networkx"),
     "graphml": Format("minutch.query.exportgraphml", "the same as GraphML"),
+    "legacy": Format("minutch.archive.legacy.export", "segments as Nutch 0.4 or 0.5 had them"),
+    "parquet": Format("minutch.query.exportparquet", "the tables of a crawl, for DuckDB, Spark and pandas"),
+    "wacz": Format("minutch.archive.web.wacz", "a web archive with index and list of pages in one file, for replay"),
+    "warc": Format("minutch.archive.web.warc", "a web archive: requests, responses, revisits, text"),
+    "wat": Format("minutch.archive.web.wat", "what is known of each record of a web archive, as JSON (Common Crawl)"),
+    "wet": Format("minutch.archive.web.wet", "the text of pages (Common Crawl)"),
 }
 IMPORTS: Mapping[str, Format] = {
     "warc": Format("minutch.replay.importing", "WARC files, plain or compressed: pages, redirects, revisits"),

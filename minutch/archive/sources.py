@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby
@@ -61,13 +61,19 @@ class Capture:
     """The entry of the fetch list."""
 
 
-def captures(segment: Segment, folders: Iterable[str]) -> Iterator[Capture]:
-    """What `folders` of a segment hold, URL by URL in their order. StoreError for a folder that is not there."""
-    streams = [_records(segment, folder) for folder in folders]
-    for url, group in groupby(merge(*streams, key=itemgetter(0)), key=itemgetter(0)):
+def captures(segments: Sequence[Segment], folders: Iterable[str], *, if_there: Iterable[str] = ()) -> Iterator[Capture]:
+    """What `folders` of the segments hold, URL by URL, and of each URL in the order of the segments.
+
+    Folders `if_there` may be missing; StoreError for another one that is.
+    """
+    streams = [_records(segment, number, folder) for number, segment in enumerate(segments) for folder in folders]
+    for folder in if_there:
+        streams += [_records(segment, n, folder) for n, segment in enumerate(segments) if segment.has(folder)]
+    for (url, number), group in groupby(merge(*streams, key=_place), key=_place):
         capture = Capture(decode_text(url))
-        for _, folder, data in group:
-            value = decode(lookup(LAYOUTS[folder].value_class), data, segment.path / folder, None, url)
+        for _, _, folder, data in group:
+            path = segments[number].path / folder
+            value = decode(lookup(LAYOUTS[folder].value_class), data, path, None, url)
             if isinstance(value, Content):
                 capture.content = value
             elif isinstance(value, ParseData):
@@ -81,6 +87,9 @@ def captures(segment: Segment, folders: Iterable[str]) -> Iterator[Capture]:
         yield capture
 
 
-def _records(segment: Segment, folder: str) -> Iterator[tuple[bytes, str, bytes]]:
+_place = itemgetter(0, 1)
+
+
+def _records(segment: Segment, number: int, folder: str) -> Iterator[tuple[bytes, int, str, bytes]]:
     for url, value in segment.raw_sorted(folder):
-        yield url, folder, value
+        yield url, number, folder, value

@@ -19,7 +19,7 @@ from typing import Final
 
 from minutch.archive.pagerecords import write_page, write_parse_data, write_parse_text
 from minutch.archive.sources import Capture, captures
-from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, target_uri
+from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of, target_uri
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
@@ -104,12 +104,12 @@ def export(
             name = f"part-r-00000.seg-{number:05}.attempt-00000.warc{'.gz' if compress else ''}"
             return name, ChecksumWriter(work / name)
 
-        with WarcFiles(open_file, compress=compress, limit=limit) as files:
+        with WarcFiles(open_file, compress=compress, limit=limit, level=level_of(context.conf)) as files:
             for segment in segments:
                 log.info("warc-exporter: adding segment: %s", segment.path)
-                for capture in captures(segment, folders):
-                    counters.add(_write(files, capture, only_successful))
-                    progress.advance()
+            for capture in captures(segments, folders):
+                counters.add(_write(files, capture, only_successful))
+                progress.advance()
             counters.add(RECORDS, files.records)
         mark_success(context.conf, work)
     return counters
@@ -144,5 +144,5 @@ def _write(files: WarcFiles, capture: Capture, only_successful: bool) -> str:
     if capture.parse_data is not None:
         write_parse_data(files, time, target, capture.parse_data, page)
     if capture.parse_text is not None:
-        write_parse_text(files, time, target, capture.parse_text, page)
+        write_parse_text(files, time, target, capture.parse_text, page, end="\r\n")
     return WRITTEN

@@ -1,13 +1,14 @@
 """WARC files (ISO 28500, versions 1.0 and 1.1): records with digests, each a gzip member of its own, files by size.
 
     record  :=  "WARC/" version CRLF  (name ": " value CRLF)*  CRLF  block  CRLF CRLF
+    block   :=  head payload                the head is that of an HTTP message, empty for a resource
 
-A record's ID is made of what it says and of its number, so that the same records get the same IDs each time.
+A record's ID is made of what it says, so that the same records get the same IDs each time, in whatever file they are.
 
     with WarcFiles(open_file, compress=True, limit=1 << 30) as files:
         files.begin_page()                      # a new file where the last one is full
-        id = files.write("response", date, target, block, "application/http; msgtype=response", payload=headers_end)
-        files.write("metadata", date, target, json, "application/json", more={"WARC-Refers-To": id})
+        id = files.write("response", date, target, body, "application/http; msgtype=response", head=b"HTTP/1.1 200 …")
+        files.write("metadata", date, target, json, "application/json", more=[("WARC-Refers-To", id)])
 
 Source: ISO 28500:2009 (WARC 1.0) and 2017 (1.1), annex D for compression.
 """
@@ -16,15 +17,16 @@ from __future__ import annotations
 
 import re
 from base64 import b32encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b, sha1
+from functools import lru_cache
+from hashlib import blake2b, sha1, sha256
 from types import TracebackType
-from typing import Final, Protocol, Self
-from uuid import UUID
+from typing import Final, NamedTuple, Protocol, Self
 
-from isal import isal_zlib
+from isal import igzip_lib
 
+from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.urls.uri import escape_unsafe, parse_uri
 
@@ -35,9 +37,12 @@ REQUEST: Final = "application/http; msgtype=request"
 FIELDS: Final = "application/warc-fields"
 DEFAULT_LIMIT: Final = 1_000_000_000
 """Bytes beyond which a file is full: archives are shipped in files of 1 GB."""
+PAYLOAD_DIGEST: Final = "WARC-Payload-Digest"
+SHA1: Final = "sha1"
+SHA256: Final = "sha256"
+DIGESTS: Final = {SHA1: sha1, SHA256: sha256}
 
-_LEVEL: Final = 2
-_GZIP: Final = 31
+LEVEL_PROPERTY: Final = "warc.output.level"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND: Final = 253_402_300_799
 _NOT_IN_FIELDS: Final = re.compile(r"[\x00-\x1f\x7f]+")
@@ -49,15 +54,36 @@ class Output(Protocol):
     def write(self, data: bytes, /) -> object:
         """Append."""
 
-    def close(self) -> None:
+    def close(self) -> object:
         """Close."""
+
+
+class Record(NamedTuple):
+    """A record as it was written, for indexes and for what is derived of it."""
+
+    id: str
+    kind: str
+    time: int
+    target: str
+    file: str
+    """The name of its file."""
+    offset: int
+    length: int
+    """Bytes in the file: those of the gzip member, where there are such."""
+    trailer: bytes
+    """CRC-32 and size of the record, as they end its gzip member; empty without one."""
+    header: bytes
+    """Its fields, up to the empty line and with it."""
+    head: bytes
+    body: bytes
 
 
 class WarcFiles:
     """Writes records into one file after the other.
 
-    `open_file` opens the file of a number, from 0 on, under the name that it returns. `info` makes the fields of the
-    warcinfo record that each file begins with; None leaves it out.
+    `open_file` opens the file of a number, from `number` on, under the name that it returns. `info` makes the fields of
+    the warcinfo record that each file begins with; None leaves it out. `written` is told of each record. `level` is
+    that of ISA-L, 0 to 3.
     """
 
     def __init__(
@@ -68,91 +94,147 @@ class WarcFiles:
         limit: int = DEFAULT_LIMIT,
         version: str = V1_0,
         info: Callable[[], tuple[int, Mapping[str, str]]] | None = None,
+        digest: str = SHA1,
+        written: Callable[[Record], None] | None = None,
+        number: int = 0,
+        level: int = 0,
     ) -> None:
         self._open_file, self._compress, self._limit = open_file, compress, limit
-        self._version, self._info = version, info
+        self._version, self._info, self._hash, self._digest = version, info, DIGESTS[digest], digest
+        self._written, self._level = written, level
         self._file: Output | None = None
-        self._size = self._number = 0
+        self._number = number
+        self.name = ""
+        self.size = 0
+        """Bytes in the file that is open."""
         self.records = 0
 
     def __enter__(self) -> Self:
-        self._open()
+        self.open_next()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the last file."""
         if self._file is not None:
             self._file.close()
+            self._file = None
 
     def begin_page(self) -> None:
         """Records that belong together follow: they go into one file, a new one if the last one is full."""
-        if self._size > self._limit:
-            self._open()
+        if self._file is None or self.size > self._limit:
+            self.open_next()
 
-    def _open(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        name, self._file = self._open_file(self._number)
+    def go_on(self, name: str, file: Output, size: int) -> None:
+        """Append to a file that has records already."""
+        self.name, self._file, self.size = name, file, size
+
+    def open_next(self) -> None:
+        """Begin the next file."""
+        self.close()
+        self.name, self._file = self._open_file(self._number)
         self._number += 1
-        self._size = 0
+        self.size = 0
         if self._info is not None:
             time, fields = self._info()
-            block = "".join(f"{name}: {_one_line(value)}\r\n" for name, value in fields.items())
-            self.write("warcinfo", time, "", block.encode(), FIELDS, more={"WARC-Filename": name})
+            self.write("warcinfo", time, "", warc_fields(fields.items()), FIELDS, more=[("WARC-Filename", self.name)])
 
     def write(
         self,
         kind: str,
         time: int,
         target: str,
-        block: bytes,
+        body: bytes,
         content_type: str = "",
         *,
-        payload: int | None = None,
-        more: Mapping[str, str] | None = None,
+        head: bytes | None = None,
+        more: Sequence[tuple[str, str]] = (),
     ) -> str:
         """Append a record of `time` (ms) and return its ID, angle brackets included.
 
-        `target` is a URI, or empty; `payload` says where in the block the payload begins, None that there is none.
+        `target` is a URI, or empty; `head` stands before the payload in the block, None says that the block has none.
+        A payload digest among `more` is that of a payload that lies elsewhere.
         """
         assert self._file is not None
-        digest = _digest(block)
-        record_id = self._record_id(kind, time, target, digest)
-        fields = {"WARC-Type": kind, "WARC-Record-ID": record_id, "WARC-Date": warc_date(time, self._version)}
+        before = head or b""
+        digest = self.digest(body, before)
+        record_id = _record_id(f"{kind} {time} {target} {digest} {self.name if kind == 'warcinfo' else ''}")
+        text = f"WARC/{self._version}\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\n"
+        text += f"WARC-Date: {warc_date(time, self._version)}\r\n"
         if target:
-            fields["WARC-Target-URI"] = target
-        fields |= more or {}
-        fields["WARC-Block-Digest"] = digest
-        if payload is not None:
-            fields["WARC-Payload-Digest"] = _digest(block[payload:]) if payload else digest
+            text += f"WARC-Target-URI: {one_line(target)}\r\n"
+        digested = head is None
+        for name, value in more:
+            text += f"{name}: {one_line(value)}\r\n"
+            digested = digested or name == PAYLOAD_DIGEST
+        text += f"WARC-Block-Digest: {digest}\r\n"
+        if not digested:
+            text += f"{PAYLOAD_DIGEST}: {self.digest(body) if before else digest}\r\n"
         if content_type:
-            fields["Content-Type"] = content_type
-        fields["Content-Length"] = str(len(block))
-        lines = "".join(f"{name}: {_one_line(value)}\r\n" for name, value in fields.items())
-        record = b"".join((f"WARC/{self._version}\r\n{lines}\r\n".encode(), block, b"\r\n\r\n"))
-        data = _gzip_member(record) if self._compress else record
+            text += f"Content-Type: {one_line(content_type)}\r\n"
+        text += f"Content-Length: {len(before) + len(body)}\r\n\r\n"
+        header = text.encode("utf-8", "replace")
+        data = b"".join((header, before, body, b"\r\n\r\n"))
+        if self._compress:
+            data = igzip_lib.compress(data, self._level, igzip_lib.COMP_GZIP, igzip_lib.MEM_LEVEL_EXTRA_LARGE)
         self._file.write(data)
-        self._size += len(data)
+        if self._written is not None:
+            trailer = data[-8:] if self._compress else b""
+            place = self.name, self.size, len(data), trailer
+            self._written(Record(record_id, kind, time, target, *place, header, before, body))
+        self.size += len(data)
         self.records += 1
         return record_id
 
-    def _record_id(self, kind: str, time: int, target: str, digest: str) -> str:
-        text = f"{self.records} {kind} {time} {target} {digest}".encode("utf-8", "surrogateescape")
-        return f"<urn:uuid:{UUID(bytes=blake2b(text, digest_size=16).digest(), version=4)}>"
+    def digest(self, body: bytes, head: bytes = b"") -> str:
+        """A digest as it stands in fields.
+
+        SHA-1 in base 32 (RFC 4648), as indexes have it; SHA-256, whose base 32 would end in `=`, which a digest in a
+        field can't, in hexadecimal digits.
+        """
+        if not head:
+            hashed = self._hash(body, usedforsecurity=False)
+        else:
+            hashed = self._hash(head, usedforsecurity=False)
+            hashed.update(body)
+        if self._digest == SHA1:
+            return f"{SHA1}:{b32encode(hashed.digest()).decode()}"
+        return f"{self._digest}:{hashed.hexdigest()}"
 
 
-def _gzip_member(record: bytes) -> bytes:
-    compressor = isal_zlib.compressobj(_LEVEL, wbits=_GZIP)
-    return bytes(compressor.compress(record) + compressor.flush())
+def level_of(conf: Configuration) -> int:
+    """How much is done to make files small. ConfigError for what is no level of ISA-L's."""
+    level = conf.get_int(LEVEL_PROPERTY, 0)
+    if not 0 <= level <= 3:
+        raise conf.wrong(LEVEL_PROPERTY, "0 to 3", str(level))
+    return level
 
 
-def _digest(data: bytes) -> str:
-    return f"sha1:{b32encode(sha1(data, usedforsecurity=False).digest()).decode()}"
+def sha1_digest(data: bytes) -> str:
+    """A SHA-1 digest as `WarcFiles.digest` has it."""
+    return f"{SHA1}:{b32encode(sha1(data, usedforsecurity=False).digest()).decode()}"
 
 
-def _one_line(value: str) -> str:
-    return _NOT_IN_FIELDS.sub(" ", value).strip()
+def _record_id(text: str) -> str:
+    """A UUID (version 4 by its looks) that is the text's."""
+    code = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    variant = "89ab"[int(code[16], 16) & 3]
+    return f"<urn:uuid:{code[:8]}-{code[8:12]}-4{code[13:16]}-{variant}{code[17:20]}-{code[20:]}>"
 
 
+def warc_fields(fields: Iterable[tuple[str, str]]) -> bytes:
+    """A block of the type application/warc-fields."""
+    return "".join(f"{name}: {one_line(value)}\r\n" for name, value in fields).encode("utf-8", "replace")
+
+
+def one_line(value: str) -> str:
+    """A text as the value of a field: control characters, line ends among them, become blanks."""
+    return value.strip() if value.isprintable() else _NOT_IN_FIELDS.sub(" ", value).strip()
+
+
+@lru_cache(maxsize=64)
 def warc_date(ms: int, version: str = V1_0) -> str:
     """A time as `WARC-Date` has it: to the second in 1.0, to the millisecond in 1.1; within the years 1970 to 9999."""
     ms = max(0, min(ms, _LAST_SECOND * 1000))

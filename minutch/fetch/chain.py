@@ -169,7 +169,7 @@ class ChainRunner:
         robots: list[Content] | None = [] if self.settings.store_robots else None
         rules = await protocol.get_robot_rules(item.url, item.datum, robots)
         if robots:
-            self.recorder.robots_txt(chain.frame, robots)
+            self.recorder.robots_txt(chain.frame, robots, self.clock.now())
         failure: ProtocolStatus | None = getattr(rules, "failure", None)  # protocols may say why there are none
         decision = decide(
             failure is not None or rules.is_allowed(item.url),
@@ -249,6 +249,7 @@ class ChainRunner:
         chain.conclude(end.outcome)
         if self.settings.publish:
             self.handover.publish("END", item.url, {"status": output.status.name})
+        self.recorder.visited(chain.frame, item.url, item.datum, output.content, output.status, now)
         content = output.content if end.keeps_content else None
         chain.parsing = True
         page = await self.recorder.fetched(

@@ -147,7 +147,7 @@ def _collect(logs: list[Path], wanted: list[Part], work: Path, listed: int, limi
     numbers = count()
     settled = 0
     for number, path in enumerate(logs):
-        for count_listed, found in places(path):
+        for count_listed, found, _ in places(path):
             settled += count_listed
             for place in found:
                 sorter = sorters.get(place.part)

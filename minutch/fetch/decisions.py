@@ -21,7 +21,7 @@ from minutch.records import crawldatum as status
 from minutch.records import entitytag
 from minutch.records import protocolstatus as protocol
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import REPR_URL_KEY
+from minutch.records.metadata import CAPTURE, REPR_URL_KEY
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import domain_name
 from minutch.urls.parts import parse
@@ -29,6 +29,7 @@ from minutch.urls.parts import parse
 PERMANENT_REFRESH_SECONDS: Final = 5
 """A meta refresh that waits this long or longer counts as a permanent redirect (Fetcher.PERM_REFRESH_TIME)."""
 REPR_KEY: Final = Text(REPR_URL_KEY)
+CAPTURE_KEY: Final = Text(CAPTURE)
 COOKIE: Final = Text("Cookie")
 """The cookie that a record brings to its own host (protocol-http)."""
 LOCAL: Final = "file"
@@ -120,11 +121,12 @@ def redirect_datum(
     """The datum of a redirect's target: interval, score and metadata of where it comes from.
 
     A cookie goes along to the same host only, and not from https to http. Nutch takes it everywhere. An entity tag
-    stays behind.
+    stays behind, and what is known of captures.
     """
     datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
     datum.metadata = origin.metadata.copy()
     datum.metadata.pop(entitytag.KEY, None)
+    datum.metadata.pop(CAPTURE_KEY, None)
     if COOKIE in datum.metadata and not _may_see_cookie(url, target):
         del datum.metadata[COOKIE]
     if representative is not None:

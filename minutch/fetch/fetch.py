@@ -37,6 +37,8 @@ from minutch.fetch.snapshot import Snapshot
 from minutch.fetch.state import FetchState, state_folder
 from minutch.fetch.stats import FetchStats
 from minutch.fetch.telemetry import Publishers
+from minutch.fetch.visits import archiving
+from minutch.fetch.warc import finish, recover
 from minutch.job import Counters, JobContext
 from minutch.live.server import LiveServer
 from minutch.live.watch import Watch
@@ -120,10 +122,13 @@ def fetch(
     conf = _with_state(conf, path)
     clock = SteadyClock(clock)
     settings = FetchSettings.from_conf(conf, clock.now(), threads)
+    if settings.warc:
+        conf = archiving(conf)
     log.info("Fetcher: segment %s, %d threads, queue mode %s", path, settings.threads, settings.queues.mode)
     if settings.follow.depth > 0:
         log.info("Fetcher: following outlinks to depth %d, at most %d", settings.follow.depth, settings.follow.most)
     with _working(segment) as work, _cycles_seldom_sought():
+        recover(segment, work, _logs(work))
         resumed = resume(_logs(work))
         if resumed.ledger.settled:
             log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", resumed.ledger.settled)
@@ -135,6 +140,7 @@ def fetch(
             _report(ledger, stats)
             raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
         ledger.check(str(path))
+        finish(segment, work)
         close_segment(segment, _logs(work), _parts(settings), conf, ledger.generated)
         mark_success(conf, path)
     _report(ledger, stats)

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
 
 from isal import isal_zlib
 
@@ -40,6 +40,11 @@ from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.javaio import decode_text, encode_text
 from minutch.parse.packing import PackedDocument
 from minutch.tables.install import sync_path
+
+if TYPE_CHECKING:
+    from minutch.archive.pagerecords import Original
+    from minutch.records.content import Content
+    from minutch.records.crawldatum import CrawlDatum
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +67,10 @@ _LEVEL: Final = 2
 
 
 class Part(IntEnum):
-    """What an entry belongs to: the part of the segment, or what only a resumed fetch needs."""
+    """What an entry belongs to: the part of the segment, or what only a resumed fetch needs.
+
+    The value of a WARC entry is where its records lie (`minutch.fetch.warc`), its key the name of their file.
+    """
 
     FETCH = 1
     CONTENT = 2
@@ -70,6 +78,7 @@ class Part(IntEnum):
     PARSE_DATA = 4
     CRAWL_PARSE = 5
     FOLLOW = 6
+    WARC = 7
 
 
 _PARTS: Final = {int(part): part for part in Part}
@@ -86,6 +95,17 @@ class Entry:
     value: bytes
 
 
+class Visit(NamedTuple):
+    """An answer on its way into the WARC files: a whole page, or, with a profile, a revisit of `original`."""
+
+    url: str
+    time: int
+    datum: CrawlDatum
+    content: Content
+    profile: str = ""
+    original: Original | None = None
+
+
 @dataclass(slots=True)
 class Frame:
     """What one finished URL left behind. `listed` are the URLs of the fetch list that it settles."""
@@ -93,6 +113,8 @@ class Frame:
     outcome: Outcome
     listed: list[str] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    """Answers that are to be archived; they are when the frame is written, and not part of the log."""
 
     def add(self, part: Part, url: str, value: bytes) -> None:
         """Append a record; the log compresses it."""
@@ -323,8 +345,15 @@ def frames(path: Path) -> Iterator[Frame]:
                   path, offset, size)  # fmt: skip
 
 
-def places(path: Path) -> Iterator[tuple[int, list[EntryPlace]]]:
-    """Of each good frame in order how many listed URLs it settles, and its entries by their places."""
+def cut(path: Path, at: int) -> None:
+    """Forget the frame at `at` and all behind it."""
+    with path.open("r+b") as file:
+        file.truncate(at)
+        os.fsync(file.fileno())
+
+
+def places(path: Path) -> Iterator[tuple[int, list[EntryPlace], int]]:
+    """Of each good frame in order how many listed URLs it settles, its entries by their places, and its own place."""
     for payload, at in _Scan(path).payloads():
         _, listed, start = _read_head(path, payload, at)
         yield (
@@ -333,6 +362,7 @@ def places(path: Path) -> Iterator[tuple[int, list[EntryPlace]]]:
                 EntryPlace(part, key, at + offset, length)
                 for part, key, offset, length in _read_entries(path, payload, start, at)
             ],
+            at - _FRAME.size,
         )
 
 

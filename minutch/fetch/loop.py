@@ -27,6 +27,7 @@ from minutch.fetch.recorder import ParsedPage, Recorder
 from minutch.fetch.settings import NEVER, FetchSettings
 from minutch.fetch.snapshot import Snapshot, details_of
 from minutch.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
+from minutch.fetch.warc import PageArchive
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -96,6 +97,8 @@ class FetchLoop:
     total: int | None = None
     """Listed URLs altogether, if known; for the time left."""
     pause: Pause = field(default_factory=Pause)
+    archive: PageArchive | None = None
+    """Where answers are archived (fetcher.warc)."""
     runner: ChainRunner = field(init=False)
     _threads: int = field(init=False, default=1)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
@@ -278,6 +281,8 @@ class FetchLoop:
         self._write(chain.frame)
 
     def _write(self, frame: Frame) -> None:
+        if self.archive is not None:
+            self.archive.keep(frame)
         self.log.append(frame)
         if frame.listed:
             self.ledger.settle(frame.outcome, len(frame.listed))
@@ -363,6 +368,8 @@ class FetchLoop:
         while True:
             await asyncio.sleep(SYNC_EVERY)
             try:
+                if self.archive is not None:
+                    await loop.run_in_executor(None, self.archive.sync)
                 await loop.run_in_executor(None, self.log.sync)
             except OSError as exc:
                 self._abort(StoreError(f"{self.log.path}: can't sync the fetch log: {exc.strerror}"))

@@ -19,6 +19,7 @@ from minutch.errors import MinutchError
 from minutch.fetch.decisions import skipped_status
 from minutch.fetch.log import Frame, Part
 from minutch.fetch.settings import FetchSettings
+from minutch.fetch.visits import robots_visits, visit
 from minutch.formats.writables import Text
 from minutch.parse.packing import PackedDocument
 from minutch.plugin.points import ScoringFilter
@@ -114,6 +115,15 @@ class Recorder:
             datum.signature = self._signature(content)
         self._end(frame, url, datum, content)
 
+    def visited(
+        self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
+    ) -> None:
+        """Keep an answer for the WARC files, whatever it is (fetcher.warc); before `fetched`, which writes `datum`."""
+        if self._settings.warc:
+            answer = visit(url, datum, content, status, now)
+            if answer is not None:
+                frame.visits.append(answer)
+
     async def fetched(
         self,
         frame: Frame,
@@ -201,8 +211,11 @@ class Recorder:
             datum.score = 0.0
             self.page(frame, url, datum, None, skipped_status(reason), status.STATUS_LINKED, now)
 
-    def robots_txt(self, frame: Frame, contents: list[Content]) -> None:
+    def robots_txt(self, frame: Frame, contents: list[Content], now: int) -> None:
         """Store robots.txt files that were fetched (fetcher.store.robotstxt)."""
         for content in contents:
             content.content_type = self._content_type(content.content_type, content.url, content.content) or ""
-            frame.add(Part.CONTENT, content.url, content.to_bytes())
+            if self._settings.store_content:
+                frame.add(Part.CONTENT, content.url, content.to_bytes())
+        if self._settings.warc:
+            frame.visits += robots_visits(contents, now)

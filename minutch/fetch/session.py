@@ -32,6 +32,7 @@ from minutch.fetch.recorder import PageParser, Recorder
 from minutch.fetch.settings import BY_IP, FetchSettings
 from minutch.fetch.state import FetchState
 from minutch.fetch.stats import FetchStats
+from minutch.fetch.warc import FOLDER, PageArchive
 from minutch.parse.mime import MimeUtil
 from minutch.parse.signature import from_conf as signature_from_conf
 from minutch.plugin.chains import SCOPE_DEFAULT, SCOPE_FETCHER, ScoringFilters, URLFilters, URLNormalizers
@@ -109,6 +110,8 @@ class FetchSession:
             if self.addresses is not None:
                 self.addresses.close()
             await self.protocols.close()
+            if self.loop.archive is not None:
+                await asyncio.get_running_loop().run_in_executor(None, self.loop.archive.close)
             await asyncio.get_running_loop().run_in_executor(None, self.log.close)
             await asyncio.get_running_loop().run_in_executor(None, self.loop.hooks.ended)
 
@@ -155,7 +158,8 @@ def open_session(
 
         follower = LinkFollower(settings.follow, queues, key, stats)
         hooks.parsed = lambda chain, page: follower.follow(chain, page, clock.now())
-    loop = FetchLoop(settings, clock, queues, feeder, recorder, fetch_log, ledger, stats, hooks, total)
+    archive = PageArchive(segment, log_path.parent / FOLDER, share.index, conf, clock) if settings.warc else None
+    loop = FetchLoop(settings, clock, queues, feeder, recorder, fetch_log, ledger, stats, hooks, total, archive=archive)
     loop.runner = ChainRunner(
         settings,
         clock,

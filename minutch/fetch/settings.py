@@ -205,6 +205,7 @@ class FetchSettings:
     parse: bool
     store_content: bool
     store_robots: bool
+    warc: bool
     signature: bool
     filter_urls: bool
     normalize_urls: bool
@@ -218,7 +219,8 @@ class FetchSettings:
         count = conf.get_int("fetcher.threads.fetch", 10) if threads is None else threads
         store_content = conf.get_boolean("fetcher.store.content", True)
         store_robots = conf.get_boolean("fetcher.store.robotstxt", False)
-        if store_robots and not store_content:
+        warc = conf.get_boolean("fetcher.warc", False)
+        if store_robots and not (store_content or warc):
             log.warning("fetcher.store.robotstxt has no effect without fetcher.store.content")
         return cls(
             queues=QueueSettings.from_conf(conf, now),
@@ -233,7 +235,8 @@ class FetchSettings:
             // max(1, conf.get_int("fetcher.threads.timeout.divisor", 2)),
             parse=conf.get_boolean("fetcher.parse", False),
             store_content=store_content,
-            store_robots=store_robots and store_content,
+            store_robots=store_robots and (store_content or warc),
+            warc=warc,
             signature=conf.get_boolean("fetcher.signature", False),
             filter_urls=conf.get_boolean("fetcher.filter.urls", False),
             normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),

@@ -8,7 +8,7 @@ from typing import Final
 
 from minutch.fetchlist.marks import RECORD as GENERATED
 from minutch.fsck.problems import Problem, Remedy
-from minutch.segment.store import LAYOUTS, Segment
+from minutch.segment.store import LAYOUTS, WARC, Segment
 from minutch.tables.install import CURRENT, NEW, SPILL, beside
 from minutch.tables.lock import LOCK_NAME, Owner
 from minutch.tables.workfolders import left_over
@@ -68,7 +68,7 @@ def in_segment(segment: Segment) -> Iterator[Problem]:
     if (segment.path / _LOGS_OF_DONE).is_dir():
         yield Problem(segment.path / _LOGS_OF_DONE, "the logs of a fetch that is done", Remedy.REMOVE)
     for path in sorted(segment.path.iterdir()):
-        if not path.name.startswith((".", "_")) and path.name not in LAYOUTS:
+        if not path.name.startswith((".", "_")) and path.name not in (*LAYOUTS, WARC):
             yield Problem(path, "not a folder of a segment")
 
 

@@ -34,6 +34,8 @@ REQUEST_KEY: Final = "_request_"
 RESPONSE_HEADERS_KEY: Final = "_response.headers_"
 PROTOCOL_VERSIONS_KEY: Final = "_protocol_versions_"
 CONTENT_TYPE_KEY: Final = "Content-Type"
+CAPTURE: Final = "_warc_"
+"""The last capture of the page in WARC files (minutch.fetch.visits). Nutch has no such key."""
 
 # Keys in the metadata of Content and ParseData
 ORIGINAL_CHAR_ENCODING_KEY: Final = "OriginalCharEncoding"

@@ -48,6 +48,8 @@ CONTENT = "content"
 CRAWL_PARSE = "crawl_parse"
 PARSE_DATA = "parse_data"
 PARSE_TEXT = "parse_text"
+WARC = "warc"
+"""WARC files, which lie beside the folders of records (fetcher.warc)."""
 
 _NAME = re.compile(r".{14}(-\d+)?")
 """yyyyMMddHHmmss (Nutch's SegmentChecker goes by the length alone), with a number for a slice that mergesegs made."""

@@ -21,7 +21,7 @@ from minutch.formats import javafloats
 from minutch.formats.checksum import ChecksumWriter
 from minutch.tables.database import part_name
 from minutch.tables.install import make_directory, sync_path, sync_tree
-from minutch.tables.workfolders import work_folder
+from minutch.tables.workfolders import clear, work_folder
 
 
 def require_absent(out: Path) -> None:
@@ -43,6 +43,24 @@ def output_folder(out: Path) -> Iterator[Path]:
         sync_tree(folder)
         require_absent(out)
         folder.rename(out)
+        sync_path(out.parent)
+
+
+@contextmanager
+def output_file(out: Path) -> Iterator[Path]:
+    """A path to write a file at, in a folder of its own beside `out`; it becomes `out` at the end.
+
+    Raises StoreError where `out` exists.
+    """
+    make_directory(out.parent)
+    prefix = f".{out.name}-"
+    clear(out.parent, prefix)
+    require_absent(out)
+    with work_folder(out.parent, prefix) as folder:
+        yield folder / out.name
+        sync_tree(folder)
+        require_absent(out)
+        (folder / out.name).rename(out)
         sync_path(out.parent)
 
 

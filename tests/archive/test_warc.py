@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from fastwarc.warc import ArchiveIterator as FastIterator
-from warcio.archiveiterator import ArchiveIterator
-from warcio.checker import Checker
 
 from minutch.archive import warc
 from minutch.archive.httpheaders import fitted_head
@@ -21,36 +17,12 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_GONE, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_TEXT, Segment, part_writer
+from tests.support.archived import Record, checked, read_records
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun, context_for
 
 SEGMENTS = GOLDEN / "crawl-small/run-rich-r2/crawl/segments"
 FILE = "part-r-00000.seg-00000.attempt-00000.warc"
-
-Record = tuple[str, str | None, str, dict[str, str], bytes]
-"""Type, target, date, all fields, block."""
-
-
-def checked(path: Path) -> list[Record]:
-    """The records of a file; `warcio check` and fastwarc's digests have nothing against it."""
-    assert Checker(SimpleNamespace(inputs=[str(path)], verbose=False)).process_all() == 0
-    with path.open("rb") as file:
-        fast = [(record.verify_block_digest(), record.record_id) for record in FastIterator(file, parse_http=False)]
-    assert all(whole for whole, _ in fast)
-    records = _read(path)
-    assert [fields["WARC-Record-ID"] for _, _, _, fields, _ in records] == [record_id for _, record_id in fast]
-    assert len({record_id for _, record_id in fast}) == len(fast)
-    return records
-
-
-def _read(path: Path) -> list[Record]:
-    records = []
-    with path.open("rb") as file:
-        for record in ArchiveIterator(file, no_record_parse=True):
-            fields = dict(record.rec_headers.headers)
-            block = record.raw_stream.read()
-            records.append((record.rec_type, fields.get("WARC-Target-URI"), fields["WARC-Date"], fields, block))
-    return records
 
 
 def run(*words: object, **conf: str) -> None:
@@ -74,7 +46,7 @@ def test_records_are_nutchs(case: str, tmp_path: Path) -> None:
     """Types, targets, dates, blocks; Nutch has no digests, no address, no types of resources."""
     nutch = NutchRun(f"warc/{case}")
     run(*(str(tmp_path / "out") if word == "out" else word for word in nutch.words))
-    ours, theirs = checked(tmp_path / "out" / FILE), _read(nutch.folder / "out" / FILE)
+    ours, theirs = checked(tmp_path / "out" / FILE), read_records(nutch.folder / "out" / FILE)
     assert sorted(map(_common, ours)) == sorted(map(_common, theirs))
     addresses = {fields["WARC-IP-Address"] for kind, _, _, fields, _ in ours if kind in ("response", "resource")}
     assert {"127.0.0.1", "127.0.0.2"} <= addresses <= {f"127.0.0.{n}" for n in range(1, 8)}
@@ -106,6 +78,7 @@ def test_compressed_files_of_a_size(tmp_path: Path) -> None:
         segment.path,
         mapreduce__output__fileoutputformat__compress="true",
         warc__output__segment__size="300",
+        warc__output__level="2",
     )
     found = sorted(path for path in (tmp_path / "out").iterdir() if path.suffix == ".gz")
     assert len(found) == 3

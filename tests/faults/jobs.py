@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from warcio.archiveiterator import ArchiveIterator
+
 from minutch.formats.sequencefile import SequenceFileReader
-from minutch.segment.store import FETCHED, LAYOUTS, PARSED, Segment, segments_in
+from minutch.segment.store import FETCHED, LAYOUTS, PARSED, WARC, Segment, segments_in
 from minutch.tables.database import Database
 from minutch.tables.spans import data_file
 from tests.faults.disk import copy
@@ -130,6 +132,7 @@ JOBS: Final = {
         ),
         Job("fetch", "generated", ("fetch", "{work}/segments/{segment}", "-threads", "2")),
         Job("fetch-parse", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.parse": "true"}),
+        Job("fetch-warc", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.warc": "true"}),
         Job("fetch-two", "generated", ("fetch", "{work}/segments/{segment}"), {"minutch.fetch.processes": "2"}),
         Job("parse", "fetched", ("parse", "{work}/segments/{segment}")),
         Job("updatedb", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
@@ -169,6 +172,8 @@ JOBS: Final = {
         Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
         Job("export-arc", "linked", ("export", "arc", "{work}/segments", "{work}/dump")),
         Job("import", "empty", ("import", "arc", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
+        Job("export-warc", "linked", ("export", "warc", "-cdxj", "{work}/segments", "{work}/dump")),
+        Job("export-wacz", "linked", ("export", "wacz", "{work}/segments", "{work}/dump/crawl.wacz")),
         Job("freegen", "empty", ("freegen", "{base}/seeds", "{work}/segments")),
         Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump")),
         Job(
@@ -276,6 +281,7 @@ def view(work: Path) -> View:
                     found[str((path / "current" / part.name).relative_to(work))] = _records(data_file(part))
             elif path.name == "dump":
                 files = (file for file in path.rglob("*") if file.is_file() and file.name != CSV_SUMS)
+                files = (file for file in files if not file.parent.name.startswith("."))
                 found |= {str(file.relative_to(work)): file.read_bytes() for file in files}
             elif path.name == GRAPH:
                 found |= _graph(path, work)
@@ -301,7 +307,23 @@ def _segment(segment: Segment, work: Path) -> View:
     elif PARSED[-1] not in present:
         present = [name for name in present if name not in PARSED]
     files = [file for name in present for file in segment.data_files(name)]
-    return {str(file.relative_to(work)): _records(file) for file in files}
+    found: View = {str(file.relative_to(work)): _records(file) for file in files}
+    if FETCHED[-1] in present and (segment.path / WARC).is_dir():
+        found[str((segment.path / WARC).relative_to(work))] = _archived(segment.path / WARC)
+    return found
+
+
+def _archived(folder: Path) -> Records:
+    """What WARC files hold of each URL, in whatever order it came."""
+    found = []
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, no_record_parse=True, check_digests="raise"):
+                name = f"{record.rec_type} {record.rec_headers.get_header('WARC-Target-URI')}"
+                block = record.raw_stream.read()
+                if record.rec_type != "warcinfo":
+                    found.append((name.encode(), block))
+    return sorted(found)
 
 
 def _records(path: Path) -> Records:

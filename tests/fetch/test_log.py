@@ -68,7 +68,7 @@ def test_places_point_at_the_values(tmp_path: Path) -> None:
     path = tmp_path / "log"
     written(path, "http://a/", "http://b/", name="")
     data = path.read_bytes()
-    found = [(p.part, p.key, data[p.offset : p.offset + p.length]) for _, found in places(path) for p in found]
+    found = [(p.part, p.key, data[p.offset : p.offset + p.length]) for _, found, _ in places(path) for p in found]
     assert found == [
         (Part.FETCH, b"http://a/", b"datum of http://a/"),
         (Part.CONTENT, b"http://a/", b"x" * 20),
@@ -135,7 +135,7 @@ def test_a_changed_byte_costs_one_frame(
         log.append(frame(URLS[10]))
     assert path.read_bytes()[: len(data)] == data
     assert found_in(path) == [*rest, URLS[10]]
-    assert sum(count for count, _ in places(path)) == 100
+    assert sum(count for count, _, _ in places(path)) == 100
 
 
 def test_damage_over_several_frames_and_in_the_last_one(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -72,7 +73,7 @@ class Site:
         file = self.folder / route.get("file", f"{host}{path}{'index.html' if path.endswith('/') else ''}")
         if not file.is_file():
             return Answer(HTTPStatus.NOT_FOUND, {"Content-Type": "text/html"}, b"<h1>Not here</h1>")
-        if modified_since is not None and modified_since == route.get("modified"):
+        if modified_since is not None and "modified" in route and not _is_before(modified_since, route["modified"]):
             return Answer(HTTPStatus.NOT_MODIFIED)
         return self._file(file, route)
 
@@ -85,6 +86,10 @@ class Site:
             headers["Content-Encoding"] = "gzip"
             body = gzip.compress(body, mtime=0)
         return Answer(HTTPStatus.OK, headers, body)
+
+
+def _is_before(one: str, other: str) -> bool:
+    return parsedate_to_datetime(one) < parsedate_to_datetime(other)
 
 
 class SiteServer:

@@ -94,7 +94,7 @@ def _write_fetched(segment: Segment, out: Path, version: str, counters: Counters
     folders = [name for name in (CRAWL_GENERATE, *_FETCHED_FOLDERS) if segment.has(name)]
     with ExitStack() as stack:
         writers = [stack.enter_context(OldArrayFileWriter(out / name, CLASSES[name].class_name)) for name in names]
-        for capture in captures(segment, folders):
+        for capture in captures([segment], folders):
             progress.advance()
             records = _records(capture, version)
             if records is None:
