@@ -89,7 +89,7 @@ def export(
             log.info("arc: adding segment: %s", segment.path)
             place = _Place(work, layout, segment, counters)
             with ArcFiles(place.open_file, limit=size) as files:
-                for capture in captures(segment, [CONTENT, CRAWL_FETCH] if segment.has(CRAWL_FETCH) else [CONTENT]):
+                for capture in captures([segment], [CONTENT], if_there=[CRAWL_FETCH]):
                     counters.add(_write(files, capture))
                     progress.advance()
         mark_success(context.conf, work)

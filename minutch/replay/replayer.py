@@ -202,7 +202,7 @@ class Replayer:
         frame = Frame(end.outcome)
         if _is_robots_txt(visit.url):
             if output.content is not None:
-                segment.recorder.robots_txt(frame, [output.content])
+                segment.recorder.robots_txt(frame, [output.content], visit.time)
             segment.add(frame)
             return ROBOTS
         if content is not None and self._rules.describe is not None:
