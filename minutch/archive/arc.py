@@ -13,14 +13,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
 from minutch.archive.arcfile import DEFAULT_LIMIT, ArcFiles
-from minutch.archive.httpheaders import fitted_head
+from minutch.archive.commoncrawl import fetch_time
+from minutch.archive.httpheaders import fitted_head, rebuilt_head
 from minutch.archive.jsontext import valid
-from minutch.archive.reading.httpmessage import MADE_HEAD
 from minutch.archive.sources import Capture, captures, find_segments
 from minutch.archive.warcfile import Output, target_uri
 from minutch.arguments import Flag, parse
@@ -30,7 +29,6 @@ from minutch.job import Counters, JobContext
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_REDIR_PERM, STATUS_FETCH_REDIR_TEMP, CrawlDatum
 from minutch.records.metadata import (
-    CONTENT_FETCH_TIME_KEY,
     IP_ADDRESS_KEY,
     RESPONSE_CODE_KEY,
     RESPONSE_HEADERS_KEY,
@@ -138,7 +136,7 @@ def _write(files: ArcFiles, capture: Capture) -> str:
         log.warning("Invalid URI %s: %s", capture.url, error)
         return NO_URI
     head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", len(content.content))
-    block = valid(head or _made_head(content, datum)).encode() + content.content
+    block = valid(head or rebuilt_head(_code(datum), content.metadata, len(content.content))).encode() + content.content
     media_type = (content.metadata.first("Content-Type") or content.content_type).partition(";")[0]
     address = content.metadata.first(IP_ADDRESS_KEY) or ""
     files.write(target, time, block, media_type=media_type, address=address)
@@ -147,21 +145,12 @@ def _write(files: ArcFiles, capture: Capture) -> str:
 
 def _time(content: Content, datum: CrawlDatum | None) -> int | None:
     """When the page was fetched, in ms; of a robots.txt, which has no record of a fetch, as its metadata says."""
-    text = content.metadata.first(CONTENT_FETCH_TIME_KEY) or ""
-    if datum is not None:
-        return datum.fetch_time
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+    return fetch_time(content) if datum is None else datum.fetch_time
 
 
-def _made_head(content: Content, datum: CrawlDatum | None) -> str:
-    """A head of what is known, for a page whose own was not stored."""
+def _code(datum: CrawlDatum | None) -> int:
+    """The HTTP status of a page that was kept."""
     known = "" if datum is None else str(datum.metadata.get(_CODE, ""))
-    status = None if datum is None else datum.status
-    code = int(known) if known.isascii() and known.isdigit() and len(known) == 3 else _BY_STATUS.get(status or 0, 200)
-    phrase = HTTPStatus(code).phrase if code in HTTPStatus._value2member_map_ else ""
-    lines = [f"HTTP/1.1 {code} {phrase}".rstrip()]
-    for name in ("Content-Type", "Location", "Last-Modified", "ETag"):
-        value = content.metadata.first(name)
-        if value:
-            lines.append(f"{name}: {' '.join(value.split())}")
-    return "\r\n".join((*lines, f"Content-Length: {len(content.content)}", MADE_HEAD, "", ""))
+    if known.isascii() and known.isdigit() and len(known) == 3:
+        return int(known)
+    return _BY_STATUS.get(0 if datum is None else datum.status, 200)

@@ -13,13 +13,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from minutch.archive.httpheaders import MADE_HEAD
+
 LONGEST_HEAD: Final = 1 << 18
 MOST_LINES: Final = 2000
 """Header lines that are kept; what is beyond them, or beyond the longest head, is passed over."""
 MOST_CHUNKINGS: Final = 4
 
-MADE_HEAD: Final = "X-Crawler-Head: made, none was stored"
-"""A line by which an export marks a head that is not the server's."""
 _MADE: Final = MADE_HEAD.encode()
 
 _STATUS: Final = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+([0-9]{3})(?![0-9])")

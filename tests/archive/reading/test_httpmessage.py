@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.archive.httpheaders import fitted_head
-from minutch.archive.reading.httpmessage import LONGEST_HEAD, MADE_HEAD, MOST_LINES, read_answer, unchunked
+from minutch.archive.httpheaders import MADE_HEAD, fitted_head
+from minutch.archive.reading.httpmessage import LONGEST_HEAD, MOST_LINES, read_answer, unchunked
 
 
 def chunked(*pieces: bytes, last: bytes = b"0\r\n\r\n") -> bytes:
