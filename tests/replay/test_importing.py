@@ -14,6 +14,7 @@ import pytest
 
 from minutch import jobs
 from minutch.archive import arc, warc
+from minutch.archive.export import run as export_run
 from minutch.archive.import_ import run as import_run
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
@@ -385,14 +386,17 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Segment]:
     server.server_close()
 
 
-@pytest.mark.parametrize("form", ["warc", "warc compressed", "arc", "arc crawl-001"])
+@pytest.mark.parametrize("form", ["warc", "warc compressed", "arc", "arc crawl-001", "export warc", "export wacz"])
 def test_a_segment_comes_back_from_an_archive(crawled: Segment, tmp_path: Path, form: str) -> None:
     """URLs, statuses, contents, headers and times; what the formats have no place for is named here."""
     out = tmp_path / "out"
     context = JobContext(
         conf_for(mapreduce__output__fileoutputformat__compress=str(form.endswith("compressed")).lower())
     )
-    if form.startswith("warc"):
+    if form.startswith("export"):
+        out = tmp_path / "out.wacz" if form.endswith("wacz") else out
+        export_run([form.removeprefix("export "), str(crawled.path), str(out)], context)
+    elif form.startswith("warc"):
         warc.run([str(out), str(crawled.path)], context)
     else:
         arc.run(
@@ -403,13 +407,13 @@ def test_a_segment_comes_back_from_an_archive(crawled: Segment, tmp_path: Path, 
     gone = {url for url in before if url.endswith("/gone")}  # Nutch keeps no content of it, so no archive has it
     assert set(before) - gone == set(after)
     assert counters["visits"] == len(before) - 1
-    second = 1000  # dates of ARC and WARC 1.0 are to the second
+    is_exact = form.startswith("export")  # WARC 1.1: milliseconds, requests, and how long answers took
+    unit = 1 if is_exact else 1000
+    untold = () if is_exact else (RESPONSE_TIME_KEY,)
     for url, records in after.items():
         for datum, old in zip(records, before[url], strict=True):
-            assert (datum.status, datum.fetch_time) == (old.status, old.fetch_time // second * second)
-            assert datum.metadata == {
-                key: value for key, value in old.metadata.items() if str(key) != RESPONSE_TIME_KEY
-            }
+            assert (datum.status, datum.fetch_time) == (old.status, old.fetch_time // unit * unit)
+            assert datum.metadata == {key: value for key, value in old.metadata.items() if str(key) not in untold}
     old_pages, new_pages = contents(crawled), contents(back)
     assert set(old_pages) == set(new_pages)
     for url, page in new_pages.items():
@@ -418,7 +422,7 @@ def test_a_segment_comes_back_from_an_archive(crawled: Segment, tmp_path: Path, 
             old_page.content, old_page.content_type, old_page.url, old_page.base,
         )  # fmt: skip
         other = {SEGMENT_NAME_KEY, CONTENT_FETCH_TIME_KEY}
-        other |= {REQUEST_KEY}  # neither ARC nor WARCExporter writes requests
+        other |= set() if is_exact else {REQUEST_KEY}  # neither ARC nor WARCExporter writes requests
         assert {k: v for k, v in page.metadata.items() if k not in other} == {
             k: v for k, v in old_page.metadata.items() if k not in other
         }
