@@ -23,7 +23,7 @@ from minutch.records.webgraph import LinkNodes
 from minutch.segment.store import LAYOUTS, Segment, part_writer
 from minutch.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY
 from tests.interop.harness import Harness, read_records
-from tests.records.samples import SAMPLES
+from tests.records.samples import LEGACY, SAMPLES
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import copy_writable
 from tests.support.ties import links_as_set
@@ -38,11 +38,13 @@ INLINK_LAYOUTS = {"1.20": LAYOUT_PLAIN, "1.22": LAYOUT_METADATA}
 
 GONE = ("crawl.MapWritable", "scoring.webgraph.Loops$Route", "scoring.webgraph.Loops$LoopSet")
 """Classes that files of older Nutch have and these versions lack."""
+OLD = tuple({type(value) for value in LEGACY})
+"""Those of Nutch before 0.8."""
 
 
 def _in_nutch(value: Writable) -> bool:
     """Whether Nutch can read a value: its LinkNodes write nothing, not even a count, if they are empty."""
-    return not value.class_name.endswith(GONE) and value != LinkNodes()
+    return not (isinstance(value, OLD) or value.class_name.endswith(GONE)) and value != LinkNodes()
 
 
 def _bytes(value: object, layout: str) -> bytes:
