@@ -117,7 +117,9 @@ class CSVIndexWriter(IndexWriter):
         cut = cut_texts(texts, self.max_length)
         if not self.quote:
             return cut
-        special = texts.str.contains_any(self._special)
+        column = pl.col(texts.name)
+        found = [column.str.contains(character, literal=True) for character in self._special]  # faster than any of them
+        special = texts.to_frame().select(pl.any_horizontal(found)).to_series()
         if not special.any():
             return cut
         rows = special.fill_null(False).arg_true()
