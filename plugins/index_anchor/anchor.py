@@ -18,6 +18,9 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.links import Inlinks
 
+_ODD = 0x9E37_79B9_7F4A_7C15
+"""Makes different numbers of small ones that are different: the golden ratio in 64 bits."""
+
 
 class AnchorIndexingFilter(IndexingFilter):
     """Adds anchors."""
@@ -38,14 +41,24 @@ class AnchorIndexingFilter(IndexingFilter):
         links = pages.inlinks().filter(pl.col("anchor").str.len_bytes() > 0)
         if links.is_empty():
             return None
-        links = links.with_columns(host_column(links["from_url"]).alias("host")).unique(
-            ["row", "host", "anchor"], keep="first", maintain_order=True
-        )
+        links = _once_a_host(links)
         if self.deduplicates:
             lower = pl.Series([anchor.lower() for anchor in links["anchor"]])
             links = links.with_columns(lower.alias("lower")).unique(["row", "lower"], keep="first", maintain_order=True)
         documents.add_rows("anchor", links["row"], links["anchor"])
         return None
+
+
+def _once_a_host(links: pl.DataFrame) -> pl.DataFrame:
+    """The links without those whose host has said the same of the page before. Hosts count where texts repeat."""
+    text = pl.col("anchor").hash() ^ (pl.col("row").cast(pl.UInt64) * _ODD)
+    repeats = links.select(text.is_duplicated()).to_series()
+    if not repeats.any():
+        return links
+    some = links.with_row_index("nth").filter(repeats)
+    some = some.with_columns(host_column(some["from_url"]).alias("host"))
+    keeps = some.unique(["row", "host", "anchor"], keep="first")["nth"]
+    return links.filter((~repeats).scatter(keeps, True))
 
 
 def _lower(doc: NutchDocument) -> set[str]:
