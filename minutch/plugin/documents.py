@@ -230,6 +230,13 @@ class Documents:
         self.weights = pl.Series("weight", [1.0], dtype=pl.Float32).new_from_index(0, len(keys))
         self._rows: list[NutchDocument] | None = None
 
+    @classmethod
+    def of(cls, doc: NutchDocument) -> Documents:
+        """A single document; its key is the field `id`."""
+        documents = cls(pl.Series([str(doc.first("id") or "")]))
+        documents.replace([doc])
+        return documents
+
     def __len__(self) -> int:
         return len(self.keys)
 

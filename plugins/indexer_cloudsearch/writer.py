@@ -35,7 +35,7 @@ from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
 
 from ..lib_indexer.client import BUSY
-from ..lib_indexer.jsondocs import columns_of, json_objects
+from ..lib_indexer.jsondocs import columns_of, json_objects, without
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -65,15 +65,13 @@ class CloudSearchIndexWriter(IndexWriter):
     # -- documents ---------------------------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
-        documents = Documents(pl.Series([""]))
-        documents.replace([doc])
-        return bytes(self.encode_columns(documents)[0])
+        return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
         """The fields, with their names as CloudSearch has them; two may have become one."""
         renamed = Documents(documents.keys)
         for name, values in columns_of(documents).items():
-            renamed.add(_OTHER.sub("_", name.lower()), _taken(values))
+            renamed.add(_OTHER.sub("_", name.lower()), without(values, _NOT_TAKEN))
         return json_objects(columns_of(renamed), len(documents))
 
     # -- the service -------------------------------------------------------------------------------------------------
@@ -171,15 +169,6 @@ class CloudSearchIndexWriter(IndexWriter):
             "batch.dump": ("whether batches go into files", str(self.dumps).lower()),
             "batch.maxSize": ("documents in a batch", self.most),
         }
-
-
-def _taken(values: pl.Series) -> pl.Series:
-    """Texts with the characters that CloudSearch takes."""
-    if values.dtype == pl.String:
-        return values.str.replace_all(_NOT_TAKEN, "")
-    if values.dtype == pl.List(pl.String):
-        return values.list.eval(pl.element().str.replace_all(_NOT_TAKEN, ""))
-    return values
 
 
 def _batches(operations: Sequence[bytes]) -> Iterator[bytes]:

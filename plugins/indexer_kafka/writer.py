@@ -63,9 +63,7 @@ class KafkaIndexWriter(IndexWriter):
         self._producer: Any = None
 
     def encode(self, doc: NutchDocument) -> bytes:
-        documents = Documents(pl.Series([""]))
-        documents.replace([doc])
-        return bytes(self.encode_columns(documents)[0])
+        return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
         fields = columns_of(documents)

@@ -49,9 +49,7 @@ class LocalIndexWriter(IndexWriter):
         self.threads = self.threads or max(1, min(MOST_THREADS, (os.cpu_count() or 1) // 2))
 
     def encode(self, doc: NutchDocument) -> bytes:
-        documents = Documents(pl.Series([str(doc.first("id") or "")]))
-        documents.replace([doc])
-        return bytes(self.encode_columns(documents)[0])
+        return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
         """The JSON of each document."""

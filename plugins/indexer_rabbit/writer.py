@@ -65,9 +65,7 @@ class RabbitIndexWriter(IndexWriter):
     # -- documents ---------------------------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
-        documents = Documents(pl.Series([""]))
-        documents.replace([doc])
-        return bytes(self.encode_columns(documents)[0])
+        return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
         """Field → values, and the weight, as an array; `_document` makes a message of it."""

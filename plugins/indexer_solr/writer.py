@@ -77,9 +77,7 @@ class SolrIndexWriter(IndexWriter):
     # -- documents ---------------------------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
-        documents = Documents(pl.Series([""]))
-        documents.replace([doc])
-        return bytes(self.encode_columns(documents)[0])
+        return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
         fields = columns_of(documents)

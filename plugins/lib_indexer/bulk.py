@@ -105,9 +105,7 @@ class BulkWriter(IndexWriter):
     # -- documents ---------------------------------------------------------------------------------------------------
 
     def encode(self, doc: NutchDocument) -> bytes:
-        documents = Documents(pl.Series([""]))
-        documents.replace([doc])
-        return bytes(self.encode_columns(documents)[0])
+        return bytes(self.encode_columns(Documents.of(doc))[0])
 
     def encode_columns(self, documents: Documents) -> pl.Series:
         return json_objects(columns_of(documents), len(documents))

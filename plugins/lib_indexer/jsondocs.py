@@ -43,10 +43,15 @@ def json_objects(fields: Mapping[str, pl.Series], count: int, *, arrays: bool = 
 
 def without_noncharacters(values: pl.Series) -> pl.Series:
     """Texts without code points that stand for no character, and without control characters but tab, CR and LF."""
+    return without(values, _NO_CHARACTERS)
+
+
+def without(values: pl.Series, pattern: str) -> pl.Series:
+    """Texts, and lists of them, without what matches `pattern`; other values as they are."""
     if values.dtype == pl.String:
-        return values.str.replace_all(_NO_CHARACTERS, "")
+        return values.str.replace_all(pattern, "")
     if values.dtype == pl.List(pl.String):
-        return values.list.eval(pl.element().str.replace_all(_NO_CHARACTERS, ""))
+        return values.list.eval(pl.element().str.replace_all(pattern, ""))
     return values
 
 
