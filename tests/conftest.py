@@ -7,13 +7,19 @@ Tests that need more golden files than the subset in tests/golden/data are skipp
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from minutch.kernels import library
 from tests.support.golden import GOLDEN, HAS_ALL
+
+if TYPE_CHECKING:
+    from tests.support.devtools import Chromium
 
 settings.register_profile("minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("minutch")
@@ -39,6 +45,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             name = path.format(**parameters)
             if not (GOLDEN / name).exists():
                 pytest.skip(f"needs {name} of all golden files (../shared/golden)")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    """Chromium without a window."""
+    from tests.support.devtools import Chromium
+
+    with Chromium() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """axe-core's script."""
+    package = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
+    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

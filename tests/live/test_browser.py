@@ -34,24 +34,11 @@ def site(watch: Watch) -> Iterator[LiveServer]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with Chromium() as chromium:
-        chromium.send("Log.enable")
-        yield chromium
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """axe-core's script."""
-    package = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
-    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-
-
 @pytest.fixture(autouse=True)
 def wide_and_light(browser: Chromium) -> None:
     browser.screen(1200)
     browser.send("Emulation.setScriptExecutionDisabled", value=False)
+    browser.send("Log.enable")
 
 
 def base(site: LiveServer) -> str:

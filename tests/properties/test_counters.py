@@ -8,8 +8,6 @@ added up against what went in, and the CrawlDb against what it was: no URL twice
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,7 @@ from minutch.job import Counters
 from minutch.parse.parse import REPEATED
 from minutch.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment, segments_in
 from tests.support.crawldbs import read_db
-from tests.support.randomweb import Plan, RandomWeb
+from tests.support.randomweb import Plan, RandomWeb, crawl_by_command
 from tests.support.segments import LOOPBACK
 
 SEEDS = 20
@@ -114,13 +112,7 @@ def test_every_url_of_a_large_web_through_one_counter(tmp_path: Path) -> None:
 
 def main() -> None:
     """The large crawl."""
-    parser = argparse.ArgumentParser(prog="python -m tests.properties.test_counters")
-    for name, default in (("--urls", 5000), ("--hosts", 100), ("--rounds", 10), ("--seed", 1)):
-        parser.add_argument(name, type=int, default=default)
-    options = parser.parse_args()
-    plan = Plan(options.seed, options.urls, options.hosts)
-    with tempfile.TemporaryDirectory() as folder, RandomWeb(plan) as web:
-        print(crawl(Path(folder), web, options.rounds))
+    crawl_by_command("tests.properties.test_counters", crawl, Plan(seed=1, pages=5000, hosts=100), rounds=10)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,7 @@ Before each job every URL that it will meet is asked about; after it the files a
 
 from __future__ import annotations
 
-import argparse
 import random
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +33,7 @@ from minutch.tables.rows import to_frame
 from tests.properties.test_counters import SETTINGS as COUNTED
 from tests.properties.test_counters import LaterClock
 from tests.support.crawldbs import read_db
-from tests.support.randomweb import Plan, RandomWeb
+from tests.support.randomweb import Plan, RandomWeb, crawl_by_command
 
 SETTINGS = {
     **COUNTED,
@@ -205,13 +203,7 @@ def test_what_is_said_is_what_is_done(tmp_path: Path) -> None:
 
 def main() -> None:
     """Another web, or a larger one."""
-    parser = argparse.ArgumentParser(prog="python -m tests.properties.test_explained")
-    for name, default in (("--urls", 2000), ("--hosts", 24), ("--rounds", 4), ("--seed", 1)):
-        parser.add_argument(name, type=int, default=default)
-    options = parser.parse_args()
-    plan = Plan(options.seed, options.urls, options.hosts)
-    with tempfile.TemporaryDirectory() as folder, RandomWeb(plan) as web:
-        print(crawl(Path(folder), web, options.rounds))
+    crawl_by_command("tests.properties.test_explained", crawl, Plan(seed=1, pages=2000, hosts=24), rounds=4)
 
 
 if __name__ == "__main__":

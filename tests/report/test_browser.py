@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,19 +13,6 @@ from tests.report.conftest import Written
 from tests.support.devtools import Chromium, needs_chromium
 
 pytestmark = [pytest.mark.browser, needs_chromium]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with Chromium() as chromium:
-        yield chromium
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """axe-core's script."""
-    package = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
-    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

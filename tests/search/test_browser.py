@@ -42,19 +42,6 @@ def site(harbours: IndexedCrawl) -> Iterator[str]:
     thread.join(10)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with Chromium() as chromium:
-        yield chromium
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """axe-core's script."""
-    package = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
-    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-
-
 @pytest.fixture(autouse=True)
 def wide_and_light(browser: Chromium) -> None:
     browser.screen(1200)

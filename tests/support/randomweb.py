@@ -11,13 +11,17 @@ from one request to the next where a host is of that kind.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import random
 import sys
+import tempfile
 import threading
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -174,3 +178,15 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def crawl_by_command(prog: str, crawl: Callable[[Path, RandomWeb, int], object], usual: Plan, rounds: int) -> None:
+    """Print what `crawl(folder, web, rounds)` gives of a random web as the command line wants it."""
+    parser = argparse.ArgumentParser(prog=f"python -m {prog}")
+    defaults = {"--urls": usual.pages, "--hosts": usual.hosts, "--rounds": rounds, "--seed": usual.seed}
+    for name, default in defaults.items():
+        parser.add_argument(name, type=int, default=default)
+    options = parser.parse_args()
+    plan = Plan(options.seed, options.urls, options.hosts)
+    with tempfile.TemporaryDirectory() as folder, RandomWeb(plan) as web:
+        print(crawl(Path(folder), web, options.rounds))
