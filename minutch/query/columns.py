@@ -17,7 +17,6 @@ from minutch.formats.javafloats import float_texts
 from minutch.records.crawldatum import STATUS_NAMES
 from minutch.records.metadata_columns import FLOAT, INT, LONG, TEXT, entries, shown
 from minutch.tables.frame import decode_keys
-from minutch.urls.hosts import hosts_of
 
 UNKNOWN: Final = "unknown"
 STATUS: Final = pl.Enum([*STATUS_NAMES.values(), UNKNOWN])
@@ -50,16 +49,6 @@ def times(ms: pl.Series) -> pl.Series:
 def known_times(ms: pl.Series) -> pl.Series:
     """As `times`; 0 becomes null."""
     return times(ms.set(ms == 0, None))
-
-
-def urls_of(keys: pl.Series) -> pl.Series:
-    """The URLs of keys."""
-    return decode_keys(keys)
-
-
-def hosts(urls: pl.Series) -> pl.Series:
-    """The host of each URL; null for what is none."""
-    return hosts_of(urls)
 
 
 def hex_of(data: pl.Series) -> pl.Series:

@@ -20,14 +20,14 @@ from minutch.query.columns import (
     metadata_lists,
     statuses,
     times,
-    urls_of,
 )
 from minutch.query.skipping import piecewise
 from minutch.query.table import Column, Request, Table, once, part_file
 from minutch.records import crawldatum_columns
 from minutch.records.batch import Batch, keys_of
 from minutch.tables.crawldata import CRAWL_DATUM
-from minutch.urls.hosts import host_column
+from minutch.tables.frame import decode_keys
+from minutch.urls.hosts import hosts_at
 
 
 class Entries:
@@ -56,13 +56,13 @@ class Entries:
     @once
     def url(self) -> pl.Series:
         """The URLs."""
-        return urls_of(self.key)
+        return decode_keys(self.key)
 
     @property
     def host(self) -> pl.Series:
         """The hosts of the URLs."""
         batch = self.__dict__.get("_keys", self._batch)
-        return host_column(batch.keys, batch.key_at, batch.key_len)
+        return hosts_at(batch.keys, batch.key_at, batch.key_len)
 
     def field(self, name: str) -> pl.Series:
         """A column of CRAWLDB_SCHEMA."""

@@ -16,11 +16,11 @@ from typing import ClassVar, Final
 import polars as pl
 
 from minutch.hostdb.store import HOST_DATUM, HostDb
-from minutch.query.columns import urls_of
 from minutch.query.crawldb import CrawlDbTable
 from minutch.query.table import Column, Request, Table
 from minutch.records import hostdatum_columns
 from minutch.records.batch import Batch
+from minutch.tables.frame import decode_keys
 from minutch.tables.spans import scan_all
 
 
@@ -35,8 +35,8 @@ class HostDbTable(Table):
     cheapest = "host"
     key = "host"
     columns: ClassVar = {
-        "host": Column(pl.String(), lambda rows: urls_of(rows["key"])),
-        "homepage": Column(pl.String(), lambda rows: urls_of(rows["homepage_url"]).replace("", None)),
+        "host": Column(pl.String(), lambda rows: decode_keys(rows["key"])),
+        "homepage": Column(pl.String(), lambda rows: decode_keys(rows["homepage_url"]).replace("", None)),
         "fetched": Column(pl.Int64(), lambda rows: rows["fetched"]),
         "unfetched": Column(pl.Int64(), lambda rows: rows["unfetched"]),
         "gone": Column(pl.Int64(), lambda rows: rows["gone"]),

@@ -9,12 +9,12 @@ from typing import ClassVar, Final
 import polars as pl
 
 from minutch.linkdb.store import LinkDb
-from minutch.query.columns import urls_of
 from minutch.query.skipping import piecewise
 from minutch.query.table import Column, Request, Table, part_file
 from minutch.records.batch import Batch
 from minutch.records.links import Inlinks
 from minutch.records.links_columns import decode_inlinks
+from minutch.tables.frame import decode_keys
 
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 
@@ -47,9 +47,9 @@ class LinksTable(_LinkTable):
 
     name = "links"
     columns: ClassVar = {
-        "url": Column(pl.String(), lambda rows: urls_of(rows["key"])),
-        "from_url": Column(pl.String(), lambda rows: urls_of(rows["from_url"])),
-        "anchor": Column(pl.String(), lambda rows: urls_of(rows["anchor"])),
+        "url": Column(pl.String(), lambda rows: decode_keys(rows["key"])),
+        "from_url": Column(pl.String(), lambda rows: decode_keys(rows["from_url"])),
+        "anchor": Column(pl.String(), lambda rows: decode_keys(rows["anchor"])),
     }
 
     @staticmethod
@@ -63,12 +63,12 @@ class LinkDbTable(_LinkTable):
     name = "linkdb"
     key = "url"
     columns: ClassVar = {
-        "url": Column(pl.String(), lambda rows: urls_of(rows["key"])),
+        "url": Column(pl.String(), lambda rows: decode_keys(rows["key"])),
         "inlinks": Column(pl.List(LINK), lambda rows: rows["inlinks"]),
     }
 
     @staticmethod
     def _rows(links: pl.DataFrame) -> pl.DataFrame:
-        link = pl.struct(from_url=urls_of(links["from_url"]), anchor=urls_of(links["anchor"]))
+        link = pl.struct(from_url=decode_keys(links["from_url"]), anchor=decode_keys(links["anchor"]))
         pairs = links.select("key", link.alias("link"), there=pl.col("from_url").is_not_null())
         return pairs.group_by("key", maintain_order=True).agg(inlinks=pl.col("link").filter("there"))

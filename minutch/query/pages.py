@@ -21,7 +21,7 @@ import polars as pl
 from minutch.errors import FormatError
 from minutch.fetch.reasons import ANSWER, ANSWERED
 from minutch.formats.javaio import DataInput
-from minutch.query.columns import STATUS, TIME, enum_of, hosts, in_rows, statuses, times, urls_of
+from minutch.query.columns import STATUS, TIME, enum_of, in_rows, statuses, times
 from minutch.query.ranges import Stretch, each, occurrences, stretches
 from minutch.query.table import Column, Request, Table, once
 from minutch.records import crawldatum_columns, parsedata_columns
@@ -40,7 +40,8 @@ from minutch.records.metadata_columns import STATUS as STATUS_KIND
 from minutch.records.metadata_columns import entries, text_values
 from minutch.records.protocolstatus import CODE_NAMES
 from minutch.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, Segment
-from minutch.tables.frame import CRAWLDB_SCHEMA, empty
+from minutch.tables.frame import CRAWLDB_SCHEMA, decode_keys, empty
+from minutch.urls.hosts import hosts_of
 
 UNKNOWN: Final = "unknown"
 PROTOCOL_STATUS: Final = pl.Enum([*CODE_NAMES.values(), UNKNOWN])
@@ -75,7 +76,7 @@ class Fetches:
     @once
     def url(self) -> pl.Series:
         """The URLs."""
-        return urls_of(self.frame["key"])
+        return decode_keys(self.frame["key"])
 
     @once
     def protocol(self) -> pl.DataFrame:
@@ -85,7 +86,7 @@ class Fetches:
         linked = (self.frame["status"] == STATUS_LINKED).gather(found["row"])
         found = found.filter(~linked | (found["code"] == codes.NOTFETCHING))
         code, message = (in_rows(found["row"], found[name], len(self)) for name in ("code", "message"))
-        return pl.DataFrame([code.alias("code"), urls_of(message).alias("message")])
+        return pl.DataFrame([code.alias("code"), decode_keys(message).alias("message")])
 
     @once
     def answered(self) -> pl.Series:
@@ -96,7 +97,7 @@ class Fetches:
 
     def of_answer(self, name: str) -> pl.Series:
         """A value of the metadata (String) where the server has answered."""
-        values = urls_of(text_values(self.frame["metadata"], self.frame["key"], name))
+        values = decode_keys(text_values(self.frame["metadata"], self.frame["key"], name))
         return values.zip_with(self.answered, pl.Series([None], dtype=pl.String))
 
     @property
@@ -162,7 +163,7 @@ def _size(batch: Batch, row: int) -> int:
 
 def _digests(batch: Batch) -> pl.DataFrame:
     found = parsedata_columns.decode(batch).first_values(SIGNATURE_KEY, "content")
-    return pl.DataFrame({"value": urls_of(found)})
+    return pl.DataFrame({"value": decode_keys(found)})
 
 
 def _number(texts: pl.Series) -> pl.Series:
@@ -177,7 +178,7 @@ class PagesTable(Table):
     columns: ClassVar = {
         "segment": Column(pl.String(), lambda rows: rows.segment),
         "url": Column(pl.String(), lambda rows: rows.url),
-        "host": Column(pl.String(), lambda rows: hosts(rows.url)),
+        "host": Column(pl.String(), lambda rows: hosts_of(rows.url)),
         "status": Column(STATUS, lambda rows: statuses(rows.frame["status"])),
         "fetch_time": Column(TIME, lambda rows: times(rows.frame["fetch_time"])),
         "code": Column(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_CODE_KEY))),

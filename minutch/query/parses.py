@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 import numpy as np
 import polars as pl
 
-from minutch.query.columns import TIME, enum_of, times, urls_of
+from minutch.query.columns import TIME, enum_of, times
 from minutch.query.ranges import Stretch, each, stretches
 from minutch.query.table import Column, Request, Table, once
 from minutch.records import parsedata_columns
@@ -28,7 +28,7 @@ from minutch.records.parsedata_columns import ParseTable
 from minutch.records.parsestatus import MAJOR_NAMES
 from minutch.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.tables.crawldata import scan
-from minutch.tables.frame import empty
+from minutch.tables.frame import decode_keys, empty
 
 LANGUAGE_KEY: Final = "language"
 UNKNOWN: Final = "unknown"
@@ -74,14 +74,14 @@ class Parses:
     @once
     def url(self) -> pl.Series:
         """The URLs."""
-        return urls_of(self._frame["key"])
+        return decode_keys(self._frame["key"])
 
     @property
     def text_length(self) -> pl.Series:
         """Characters of each text; null where it is not stored."""
 
         def decode(batch: Batch) -> pl.DataFrame:
-            return pl.DataFrame({"value": urls_of(parsedata_columns.decode_texts(batch)).str.len_chars()})
+            return pl.DataFrame({"value": decode_keys(parsedata_columns.decode_texts(batch)).str.len_chars()})
 
         table = self._stretch.read(PARSE_TEXT, decode)
         if table is None:
@@ -100,7 +100,7 @@ class Parses:
 
 def _first(table: ParseTable, *places: tuple[str, str]) -> pl.Series:
     """The first value that one of the names has in the metadata `of` it; null where none has one."""
-    found = [urls_of(table.first_values(name, of)).alias(f"{of} {name}") for of, name in places]
+    found = [decode_keys(table.first_values(name, of)).alias(f"{of} {name}") for of, name in places]
     return pl.DataFrame(found).select(pl.coalesce(pl.all())).to_series()
 
 
@@ -125,7 +125,7 @@ def _statuses(table: ParseTable) -> pl.Series:
 
 _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "status": _statuses,
-    "title": lambda table: urls_of(table.titles()),
+    "title": lambda table: decode_keys(table.titles()),
     "content_type": _media_types,
     "charset": lambda table: _first(
         table, ("parse", CHAR_ENCODING_FOR_CONVERSION_KEY), ("parse", ORIGINAL_CHAR_ENCODING_KEY)

@@ -16,13 +16,13 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.query.columns import hosts
 from minutch.query.predicates import Ranges, Where
 from minutch.query.table import Request
 from minutch.tables.frame import decode_keys
 from minutch.tables.keyranges import KeyRange, SortedPart
 from minutch.tables.parallel import ordered
 from minutch.tables.spans import Decode, scan_all
+from minutch.urls.hosts import hosts_of
 
 RANGE_SIZE: Final = 1 << 22
 """Bytes of a file that are read at a time."""
@@ -101,6 +101,6 @@ def _by_host(keys: Sequence[bytes], condition: pl.Expr) -> Mask:
     sites = urls.str.extract(f"({_SITE})")
     wanted = np.ones(len(keys), np.bool_)
     alone = ((sites[:-1] == sites[1:]).fill_null(False)).to_numpy() if len(keys) > 1 else np.zeros(0, np.bool_)
-    mine = hosts(urls.gather(np.flatnonzero(alone))).alias("host").to_frame()
+    mine = hosts_of(urls.gather(np.flatnonzero(alone))).alias("host").to_frame()
     wanted[np.flatnonzero(alone)] = mine.select(condition.fill_null(False)).to_series().to_numpy()
     return wanted

@@ -33,7 +33,7 @@ def hosts_of(urls: pl.Series) -> pl.Series:
     return hosts.scatter(others, map_distinct(urls.gather(others), _host, pl.String()))
 
 
-def host_column(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
+def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
     """As `hosts_of`, of URLs that lie at offsets of a buffer; nothing is copied."""
     host_at, host_len = np.empty(len(at), np.int64), np.empty(len(at), np.int32)
     unusual = find_hosts(keys, at, length, host_at, host_len)
