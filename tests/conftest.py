@@ -63,21 +63,36 @@ def axe() -> str:
     return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
+APART = {
+    "jvm": "what real Nutch and Hadoop make of files that minutch writes, and the other way round; needs Java",
+    "browser": "pages in Chromium",
+    "servers": "real search servers, brokers and readers of archives",
+    "faults": "all of the fault injection, which takes hours",
+}
+"""Marks of tests that need other programs, or much time: `--NAME` runs them, and without it they are left out."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--faults`: disturb every job at every point (tests/faults), which takes an hour or so.
-    `--servers`: index into real search servers and brokers (tests/servers), some minutes."""
-    parser.addoption("--faults", action="store_true", help="run all of the fault injection, and nothing else")
-    parser.addoption("--servers", action="store_true", help="run the tests with real servers, and nothing else")
+    """An option for each mark of APART; several may be given."""
+    for name, what in APART.items():
+        parser.addoption(f"--{name}", action="store_true", help=f"run these alone: {what}")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: some tests wait for a timeout."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`-m smoke` is the first test of every module, but for those that need a JVM or are slow."""
-    for name in ("faults", "servers"):
-        asked = bool(config.getoption(f"--{name}"))
-        items[:] = [item for item in items if any(item.iter_markers(name)) == asked]
+    """`-m smoke` is the first test of every module, but for those that are slow."""
+    asked = {name for name in APART if config.getoption(f"--{name}")}
+    for name in APART:
+        items[:] = [item for item in items if any(item.iter_markers(name)) <= (name in asked)]
+    if asked:
+        items[:] = [item for item in items if any(mark.name in asked for mark in item.iter_markers())]
     seen = set()
     for item in items:
-        if item.path not in seen and not any(item.iter_markers("jvm")) and not any(item.iter_markers("slow")):
+        if item.path not in seen and not any(item.iter_markers("slow")):
             seen.add(item.path)
             item.add_marker("smoke")

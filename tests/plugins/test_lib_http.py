@@ -380,7 +380,7 @@ def test_long_header_lines_are_not_kept() -> None:
     string_hash("x" * 101_000)  # makes its table of powers
     tracemalloc.start()
     try:
-        for number in range(50):
+        for number in range(12):
             metadata = SpellCheckedMetadata()
             long = b"x" * 100_000
             metadata.put_lines([b"X-%d: " % number + long, b"Y-%d-%s: v" % (number, long), b"Server: s"])
