@@ -115,7 +115,8 @@ class Overseer:
         for table in found:
             counters.merge(table.counters)
         nothing = empty(CRAWLDB_SCHEMA).with_columns(sort=pl.lit(None, pl.Float32))
-        chosen = self.choice.selection(list(found)).choose([table.entries for table in found] or [nothing], counters)
+        tables = [table.entries for table in found] or [nothing]
+        chosen = self.choice.selection(tables).choose(tables, counters)
         yield Line(len(chosen), select.SELECTED, "pages would be fetched", self._commands.generate())
         for code, count in _counted(chosen["status"]):
             name = status_name(code)

@@ -62,7 +62,7 @@ def sort_out(frame: pl.DataFrame, choice: Choice, db: CrawlDb | None = None) -> 
         return SortedOut(mine.left_out, [mine.entries], np.zeros(0, np.int64))
     everyone = [mine] if db is None else choice.find_due(db)
     tables = [found.entries for found in everyone]
-    return SortedOut(mine.left_out, tables, choice.selection(everyone).segments_of(tables, Counters()))
+    return SortedOut(mine.left_out, tables, choice.selection(tables).segments_of(tables, Counters()))
 
 
 def verdict(url: str, datum: CrawlDatum, choice: Choice, db: CrawlDb, filters: Sequence[Asked]) -> GenerateVerdict:

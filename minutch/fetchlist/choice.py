@@ -2,17 +2,19 @@
 
     find_due    the entries that may be fetched, partition by partition (`due`)
     selection   which of them get a place (`select`), with the limits that the HostDb gives
+    choose      both, with no more entries in memory than may get a place (`window`)
 
 Nothing is written. generate makes segments of it; explain asks the same about one URL, or about all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -22,12 +24,14 @@ from minutch.crawldb.store import CrawlDb
 from minutch.fetchlist import due, select
 from minutch.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
 from minutch.fetchlist.lists import address_of
+from minutch.fetchlist.window import LAST, Place, Window
 from minutch.hostdb.store import HostDb
+from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.tables.crawldata import scan
 from minutch.tables.frame import decode_keys, empty
-from minutch.tables.parallel import for_each, number_of_parts
+from minutch.tables.parallel import for_each, memory_budget, number_of_parts
 
 if TYPE_CHECKING:
     from minutch.expressions import Expression
@@ -35,6 +39,30 @@ if TYPE_CHECKING:
 CURRENT_TIME_PROPERTY: Final = "generate.curTime"
 HOSTDB_PROPERTY: Final = "generate.hostdb"
 _MS_PER_DAY: Final = 86_400_000
+
+
+_ROOM: Final = 4
+_MORE_ROOM: Final = 200_000
+"""So many times the places there are, and some more, compete at a time; the shares of reducers may differ much."""
+_ROW_BYTES: Final = 150
+"""What an entry that competes takes of memory, about; its strings lie in files."""
+
+T = TypeVar("T")
+
+
+class Look(NamedTuple):
+    """What a stretch of the CrawlDb has: how many entries are due, why others are not, when the first of those is."""
+
+    due: int
+    counters: Counters
+    next_due: int | None  # ms
+
+
+class Chosen(NamedTuple):
+    """The entries that get a place, with their `segment` (from 1); when the first of the others will be due (ms)."""
+
+    entries: pl.DataFrame
+    next_due: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +106,57 @@ class Choice:
     def find_due(self, db: CrawlDb, look: Callable[[pl.DataFrame], due.Due] | None = None) -> list[due.Due]:
         """What is due in each stretch of the CrawlDb; `look` stands for `due_in`. Raises StoreError, FormatError."""
         find = look or self.due_in
+        return self._each(db, lambda place, frame: find(frame))
 
-        def find_in(part: Path) -> list[due.Due]:
-            return [find(frame) for frame in scan(part)]
+    @staticmethod
+    def _each(db: CrawlDb, look: Callable[[Place, pl.DataFrame], T]) -> list[T]:
+        """`look` at each stretch of the CrawlDb, with its place in it."""
 
-        return list(chain.from_iterable(for_each(find_in, db.require_parts())))
+        def look_into(part: tuple[int, Path]) -> list[T]:
+            return [look((part[0], number), frame) for number, frame in enumerate(scan(part[1]))]
 
-    def selection(self, found: list[due.Due]) -> select.Selection:
-        """Who gets a place among what was found."""
+        return list(chain.from_iterable(for_each(look_into, enumerate(db.require_parts()))))
+
+    def choose(self, db: CrawlDb, counters: Counters, advance: Callable[[int], None]) -> Chosen:
+        """The entries that get a place; `counters` has the number of all others, `advance` is told of entries read.
+
+        Raises StoreError, FormatError.
+        """
+        window = Window(0, self._room())
+        seen = self._each(db, partial(self._look, window, advance))
+        tables, total = window.tables(), sum(look.due for look in seen)
+        for look in seen:
+            counters.merge(look.counters)
+        selection = self.selection(tables)
+        chosen, dealt = [selection.choose(tables, counters, total)], sum(map(len, tables))
+        while window.last < LAST and not selection.is_full:
+            window = Window(window.last + 1, self._room())
+            self._each(db, partial(self._look, window, _nothing))
+            tables = window.tables()
+            chosen.append(selection.choose(tables, counters, total))
+            dealt += sum(map(len, tables))
+        counters.add(select.NOT_IN_TOP, total - dealt)
+        return Chosen(
+            pl.concat(chosen), min((look.next_due for look in seen if look.next_due is not None), default=None)
+        )
+
+    def _look(self, window: Window, advance: Callable[[int], None], place: Place, frame: pl.DataFrame) -> Look:
+        found = self.due_in(frame)
+        window.add(place, found.entries)
+        advance(len(frame))
+        return Look(len(found.entries), found.counters, found.next_due)
+
+    def _room(self) -> int:
+        """How many entries compete at a time: all, if each may get a place."""
+        options = self.options
+        if options.top_n < 0 or options.top_n == select.NO_LIMIT or self._hostdb is not None:
+            return select.NO_LIMIT
+        room = _ROOM * options.top_n * options.max_segments + _MORE_ROOM
+        is_limited = self._conf.get_int("generate.max.count", -1) > 0
+        return max(room, memory_budget(self._conf) // 4 // _ROW_BYTES) if is_limited else room
+
+    def selection(self, found: Sequence[pl.DataFrame]) -> select.Selection:
+        """Who gets a place among the entries that were found to be due."""
         self.hosts = None if self._hostdb is None else self._limits(self._hostdb, found)
         return select.Selection(
             self._conf,
@@ -103,13 +174,17 @@ class Choice:
         most = self._conf.get_int("generate.max.count", -1)
         return self.options.top_n != select.NO_LIMIT or most > 0 or self._expressions.max_count is not None
 
-    def _limits(self, db: HostDb, found: list[due.Due]) -> HostLimits:
+    def _limits(self, db: HostDb, found: Sequence[pl.DataFrame]) -> HostLimits:
         """What the HostDb says of the hosts that have pages due. Raises FormatError."""
         parts = range(len(db.require_parts()))
-        names = [due_hosts(decode_keys(table.entries["key"])).drop_nulls().unique() for table in found]
+        names = [due_hosts(decode_keys(table["key"])).drop_nulls().unique() for table in found]
         wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
         frames: Iterator[pl.DataFrame] = chain([empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts))
         return HostLimits.of(frames, self._expressions, wanted, self._conf)
+
+
+def _nothing(rows: int) -> None:
+    """Entries that are read again are not told of."""
 
 
 def _compiled(expression: str | None) -> Expression | None:

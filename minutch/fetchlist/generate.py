@@ -1,8 +1,8 @@
 """generate: make segments with the lists of pages that are due, best first.
 
 Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where nothing is selected the
-job says so, with the reasons, and exits with 1. Entries are read partition by partition; only those that are due stay
-in memory: `due` finds them, `select` gives them places, `lists` writes them.
+job says so, with the reasons, and exits with 1. Entries are read partition by partition; `due` finds those
+that may be fetched, `select` gives them places, `lists` writes them.
 
 Source: org.apache.nutch.crawl.Generator.
 """
@@ -26,7 +26,6 @@ from minutch.fetchlist.lists import FetchListWriter, address_of, number_of_lists
 from minutch.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.tables.frame import CRAWLDB_SCHEMA, empty
 
 log = logging.getLogger(__name__)
 
@@ -118,14 +117,11 @@ def generate(
     result = Generated()
     with db.lock(force):
         marks.make_up(db, conf, context)
-        found = _find_due(db, choice, context)
-        for table in found:
-            result.counters.merge(table.counters)
-        selection, hosts = choice.selection(found), choice.hosts
-        nothing = empty(CRAWLDB_SCHEMA).with_columns(sort=pl.lit(None, pl.Float32))
-        chosen = selection.choose([table.entries for table in found] or [nothing], result.counters)
+        with context.progress("generate", db.estimate) as progress:
+            chosen, next_due = choice.choose(db, result.counters, progress.advance)
+        hosts = choice.hosts
         if chosen.is_empty():
-            _log_why(result.counters, found)
+            _log_why(result.counters, next_due)
             return result
         # Nutch draws a seed, so that a host is not always in the same part
         writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=time)
@@ -156,24 +152,12 @@ def _log_start(filtering: bool, normalize: bool, top_n: int, expression: str | N
         log.info("Generator: hostdb: %s", hostdb)
 
 
-def _find_due(db: CrawlDb, choice: Choice, context: JobContext) -> list[due.Due]:
-    """What is due in each stretch of the CrawlDb."""
-    with context.progress("generate", db.estimate) as progress:
-
-        def find(frame: pl.DataFrame) -> due.Due:
-            progress.advance(len(frame))
-            return choice.due_in(frame)
-
-        return choice.find_due(db, find)
-
-
-def _log_why(counters: Counters, found: list[due.Due]) -> None:
+def _log_why(counters: Counters, next_due: int | None) -> None:
     log.warning("Generator: 0 records selected for fetching, exiting ...")
     for reason in describe(counters):
         log.warning("Generator: %s", reason)
-    dates = [table.next_due for table in found if table.next_due is not None]
-    if dates:
-        log.warning("Generator: the next page is due at %s", date_to_string(min(dates)))
+    if next_due is not None:
+        log.warning("Generator: the next page is due at %s", date_to_string(next_due))
 
 
 def describe(counters: Mapping[str, int]) -> Iterator[str]:

@@ -139,13 +139,25 @@ class Selection:
         self._normalizers = URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None
         self._resolve = resolve
         self._hosts = hosts if hosts is not None and hosts.limits_counts else None
+        self._quotas = [Quota(self._limit, segments, self._max_count) for _ in range(reducers)]
 
-    def choose(self, found: Sequence[pl.DataFrame], counters: Counters) -> pl.DataFrame:
+    @property
+    def places(self) -> int | None:
+        """How many places there are; None if there is no end of them."""
+        return self._limit * self._segments * self._reducers if self._limit >= 0 else None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further entry can get a place."""
+        return all(quota.is_full for quota in self._quotas)
+
+    def choose(self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0) -> pl.DataFrame:
         """The entries that get a place, with their `segment` (from 1); `counters` has the number of all others.
 
-        `found` has at least one table of what is due, with the column `sort`.
+        `found` has at least one table of what is due, with the column `sort`. Where these are the best of more, there
+        are `total` entries; worse ones have their turn in later calls.
         """
-        segments = self.segments_of(found, counters)
+        segments = self.segments_of(found, counters, total)
         shares = np.split(segments, np.cumsum([len(table) for table in found])[:-1])
         chosen = [
             table.with_columns(pl.Series("segment", share)).filter(pl.Series(share > NO_PLACE))
@@ -153,18 +165,18 @@ class Selection:
         ]
         return pl.concat(chosen)
 
-    def segments_of(self, found: Sequence[pl.DataFrame], counters: Counters) -> Ints:
+    def segments_of(self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0) -> Ints:
         """The segment of each entry of all tables, one after the other; of those without one, WHY not."""
         ranks = np.concatenate(for_each(ranks_in, found))
         keys = pl.concat([table["key"] for table in found], rechunk=True)
-        quotas = [Quota(self._limit, self._segments, self._max_count) for _ in range(self._reducers)]
         segments = np.zeros(len(keys), dtype=np.int64)
         for block in self._blocks(ranks, keys):
-            self._deal(block, keys, quotas, segments)
-            if all(quota.is_full for quota in quotas):
+            self._deal(block, keys, segments, max(total, len(keys)))
+            if self.is_full:
                 break
-        for quota in quotas:
+        for quota in self._quotas:
             counters.merge(quota.counters)
+            quota.counters = Counters()
         for code, reason in WHY.items():
             count = int(np.count_nonzero(segments == code))
             if count or code == NO_PLACE:
@@ -174,16 +186,16 @@ class Selection:
 
     def _blocks(self, ranks: Ranks, keys: pl.Series) -> Iterator[Ints]:
         """The numbers of all rows, best first, a few at a time."""
-        places = self._limit * self._segments * self._reducers if self._limit >= 0 else NO_LIMIT
+        places = NO_LIMIT if self.places is None else self.places
         for rows in best_first(ranks, keys, places + max(places // 10, _BLOCK)):  # reducers' shares differ a little
             for start in range(0, len(rows), _BLOCK):
                 yield rows[start : start + _BLOCK]
 
-    def _deal(self, rows: Ints, keys: pl.Series, quotas: Sequence[Quota], segments: Ints) -> None:
+    def _deal(self, rows: Ints, keys: pl.Series, segments: Ints, total: int) -> None:
         """Give places to the entries `rows`: each one's segment goes into `segments`."""
         urls = decode_keys(keys.gather(rows))
-        reducer_of = self._reducers_of(urls, len(keys))
-        for reducer, quota in enumerate(quotas):
+        reducer_of = self._reducers_of(urls, total)
+        for reducer, quota in enumerate(self._quotas):
             mine = np.flatnonzero(reducer_of == reducer)
             if len(mine) and not quota.is_full:
                 own = urls.gather(mine)

@@ -1,4 +1,4 @@
-"""Kernels for links into pages: the hosts of both ends compared, links of one page merged into a record."""
+"""Kernels for links into pages: taken out of parsed pages, their hosts compared, those of one page merged."""
 
 from __future__ import annotations
 
@@ -6,12 +6,33 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.links import AHEAD, ask_for_string, ask_for_view
-from minutch.kernels.native import I8, I64, U32, U64, Int, Views, inner, kernel, load8, load64, string_at
+from minutch.kernels.links import AHEAD, ask_for_string, ask_for_view, first_outlink, skip_map
+from minutch.kernels.memory import int_at, vint_at
+from minutch.kernels.native import (
+    I8,
+    I32,
+    I64,
+    U8,
+    U32,
+    U64,
+    Int,
+    Views,
+    call7,
+    copy_bytes,
+    inlined,
+    inner,
+    kernel,
+    load8,
+    load64,
+    store32,
+    store64,
+    string_at,
+)
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
 """What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to tell."""
 
+_INLINE: Final = 12
 _HOST_BYTES: Final = np.zeros(256, np.uint8)
 """The lower-case form of each byte that a plain host may have, 0 for others."""
 for _byte in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._":
@@ -56,19 +77,119 @@ def compare_hosts(from_views: Views, from_addresses: U64, to_views: Views, to_ad
         from_address, to_address = string_at(from_views, from_addresses, i), string_at(to_views, to_addresses, i)
         if i == 0 or from_address != last_address:
             last_address, last_host = from_address, _plain_host(from_address, np.int64(from_views[i, 0]))
-        host = _plain_host(to_address, np.int64(to_views[i, 0]))
-        if host < 0 or last_host < 0:
-            found[i] = UNKNOWN
-            continue
-        size = host & 0xFFFFFFFF
-        found[i] = DIFFERENT
-        if size == last_host & 0xFFFFFFFF:
-            one, other = to_address + (host >> 32), from_address + (last_host >> 32)
-            k = 0
-            while k < size and _HOST_BYTES[load8(one + k)] == _HOST_BYTES[load8(other + k)]:
-                k += 1
-            if k == size:
-                found[i] = SAME
+        found[i] = _compared(last_address, last_host, to_address, np.int64(to_views[i, 0]))
+
+
+@inner
+def _compared(page: Int, page_host: Int, target: Int, size: Int) -> Int:
+    """What `compare_hosts` says of the URLs at two addresses; that of the page has its host at `page_host`."""
+    host = _plain_host(target, size)
+    if host < 0 or page_host < 0:
+        return UNKNOWN
+    left = host & 0xFFFFFFFF
+    if left != page_host & 0xFFFFFFFF:
+        return DIFFERENT
+    one, other = target + (host >> 32), page + (page_host >> 32)
+    while left and _HOST_BYTES[load8(one)] == _HOST_BYTES[load8(other)]:
+        one += 1
+        other += 1
+        left -= 1
+    return DIFFERENT if left else SAME
+
+
+@inlined
+def _put_view(views: Views, row: Int, address: Int, size: Int, at: Int) -> None:
+    """The view (see `arrow`) of a string, which lies at `at` of the column's one buffer unless it is short."""
+    view = np.int64(views.ctypes.data) + 16 * row
+    store64(view, 0)
+    store64(view + 8, 0)
+    store32(view, size)
+    if size <= _INLINE:
+        copy_bytes(view + 4, address, size)
+    else:
+        copy_bytes(view + 4, address, 4)
+        store32(view + 12, at)
+
+
+@kernel
+def spread(
+    buf: U8,
+    at: I64,
+    length: I32,
+    pages: Views,
+    page_addresses: U64,
+    unwanted: Int,
+    decompressor: Int,
+    function: Int,
+    scratch: U8,
+    out: U8,
+    targets: Views,
+    sources: Views,
+    anchors: Views,
+    found: I8,
+    state: I64,
+) -> Int:
+    """Take the links of many ParseData out of their zlib streams, those left out that `compare_hosts` finds `unwanted`.
+
+    A row for each link: its target, its page (one of `pages`) and its anchor as strings of `out`, and in `found` how
+    the hosts compare; with `unwanted` UNKNOWN nothing is compared and left out. `state` has the number of the record
+    to go on with, and of links written, read and left out, and the bytes of `out` that are used.
+    Returns 0 at the end, 1 where `scratch` has no room for a record, 2 where the outputs have none, -1 for a record
+    that is damaged or unusual.
+    """
+    counts = np.zeros(2, np.int64)
+    count_at, source = np.int64(counts.ctypes.data), np.int64(buf.ctypes.data)
+    data, target = np.int64(scratch.ctypes.data), np.int64(out.ctypes.data)
+    while state[0] < len(at):
+        i = state[0]
+        code = call7(function, decompressor, source + at[i], length[i], data, len(scratch), count_at, count_at + 8)
+        if code & 0xFFFF_FFFF == 3:
+            return 1
+        if code & 0xFFFF_FFFF != 0 or counts[0] != length[i]:
+            return -1
+        end = counts[1]
+        p = first_outlink(scratch, 0, end)
+        if p < 0 or p + 4 > end:
+            return -1
+        links = int_at(scratch, p)
+        p += 4
+        page, page_size = string_at(pages, page_addresses, i), np.int64(pages[i, 0])
+        row, used = state[1], state[4]
+        if links < 0 or row + min(links, end) > len(found) or used + page_size + end > len(out):
+            return -1 if links < 0 else 2
+        page_at = used
+        copy_bytes(target + used, page, page_size)
+        used += page_size
+        page_host = _plain_host(page, page_size)
+        left_out = 0
+        for _ in range(links):
+            size, url = vint_at(scratch, p, end)
+            if size < 0 or url + size > end:
+                return -1
+            anchor_size, anchor = vint_at(scratch, url + size, end)
+            if anchor_size < 0 or anchor + anchor_size >= end:
+                return -1
+            p = anchor + anchor_size + 1
+            if scratch[p - 1]:
+                p = skip_map(scratch, p, end)
+                if p < 0:
+                    return -1
+            same = np.int64(DIFFERENT) if unwanted == UNKNOWN else _compared(page, page_host, data + url, size)
+            if same == unwanted:
+                left_out += 1
+                continue
+            copy_bytes(target + used, data + url, size)
+            _put_view(targets, row, data + url, size, used)
+            used += size
+            _put_view(sources, row, page, page_size, page_at)
+            if anchor_size > _INLINE:
+                copy_bytes(target + used, data + anchor, anchor_size)
+            _put_view(anchors, row, data + anchor, anchor_size, used)
+            used += anchor_size if anchor_size > _INLINE else 0
+            found[row] = same
+            row += 1
+        state[0], state[1], state[2], state[3], state[4] = i + 1, row, state[2] + links, state[3] + left_out, used
+    return 0
 
 
 @inner

@@ -19,11 +19,11 @@ from minutch.arguments import Flag, fail, parse
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.linkdb.build import build, stored_links
+from minutch.linkdb.outlinks import scan_links
 from minutch.linkdb.rules import READ, LinkRules, UrlChain
 from minutch.linkdb.store import LinkDb, layout_for
 from minutch.segment.store import PARSE_DATA, Segment, segments_in
 from minutch.tables.database import record_estimate
-from minutch.tables.links import scan_outlinks
 from minutch.tables.success import mark_success
 
 log = logging.getLogger(__name__)
@@ -102,21 +102,17 @@ def invertlinks(
             yield from stored_links(db, chain, counters, progress)
         progress.expect(lambda: counters.get(READ, 0) * record_estimate(paths) // max(pages, 1))
         for path in paths:
-            for outlinks in scan_outlinks(path):
-                pages += _runs(outlinks["key"])
-                yield rules.apply(outlinks, counters)
-                progress.advance(len(outlinks))
+            for found in scan_links(path, rules):
+                pages += found.pages
+                counters.merge(found.counters)
+                yield found.links
+                progress.advance(found.counters[READ])
 
     with db.lock(force), context.progress("invertlinks") as progress:
         build(db, links(), layout_for(conf, [db]), conf, counters, progress)
         mark_success(conf, db.current)
     log.info("LinkDb: finished")
     return counters
-
-
-def _runs(column: pl.Series) -> int:
-    """How often the value changes, the first one included."""
-    return int(column.ne_missing(column.shift()).sum()) if len(column) else 0
 
 
 def _log_start(linkdb: Path, segments: Sequence[Path], rules: LinkRules, *, normalize: bool, filtering: bool) -> None:

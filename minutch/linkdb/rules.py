@@ -15,12 +15,13 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from minutch.conf import Configuration
 from minutch.job import Counters
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
-from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
+from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers, by_distinct
 from minutch.tables.frame import decode_keys, encode_keys
 from minutch.urls.hosts import hosts_of
 
@@ -34,6 +35,8 @@ INTERNAL: Final = "internal links ignored"
 EXTERNAL: Final = "external links ignored"
 MALFORMED: Final = "links from or to what is no URL ignored"
 REJECTED: Final = "links rejected by normalizers or filters"
+
+Hosts = NDArray[np.int8]
 
 LINKS_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "from_url": pl.Binary(), "anchor": pl.Binary()})
 """Links on their way into a LinkDb: INLINKS_SCHEMA without metadata and nulls."""
@@ -67,12 +70,13 @@ class UrlChain:
         return self._pass(column.filter(starts)).gather(starts.cum_sum() - 1) if len(column) else column
 
     def _pass(self, column: pl.Series) -> pl.Series:
-        urls = decode_keys(column)
+        return encode_keys(by_distinct(decode_keys(column), self._judged))
+
+    def _judged(self, urls: pl.Series) -> pl.Series:
+        """The URLs that pass under their new names, null for others."""
         if self._normalizers is not None:
-            urls = self._normalizers.normalize_column(urls)
-        if self._filters is not None:
-            urls = self._filters.filter_column(urls)
-        return encode_keys(urls)
+            urls = self._normalizers.normalize_column(urls, distinct=True)
+        return urls if self._filters is None else self._filters.filter_column(urls, distinct=True)
 
 
 class LinkRules:
@@ -84,44 +88,55 @@ class LinkRules:
         self._max_anchor = conf.get_int(MAX_ANCHOR_PROPERTY, 100)
         self._chain = chain
 
+    @property
+    def unwanted(self) -> int:
+        """How hosts compare (`inlinks.compare_hosts`) between which links don't count; UNKNOWN: hosts don't matter."""
+        if self.ignore_internal:
+            return inlinks_kernels.SAME
+        return inlinks_kernels.DIFFERENT if self.ignore_external else inlinks_kernels.UNKNOWN
+
     def apply(self, outlinks: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         """The links that count of a table of OUTLINKS_SCHEMA, the other way round (LINKS_SCHEMA), in their order."""
-        counters.add(READ, len(outlinks))
-        if self.ignore_internal or self.ignore_external:
-            outlinks = self._by_hosts(outlinks, counters)
-        links = outlinks.select(
-            key="to_url",
-            from_url="key",
-            anchor=_cut(outlinks["anchor"], self._max_anchor),
-        )
-        return self._chain.apply(links, counters)
+        links = outlinks.select(key="to_url", from_url="key", anchor="anchor")
+        if self.unwanted == inlinks_kernels.UNKNOWN:
+            return self.choose(links, np.full(len(links), inlinks_kernels.DIFFERENT, np.int8), len(links), 0, counters)
+        return self.choose(links, _compared(links["from_url"], links["key"]), len(links), 0, counters)
 
-    def _by_hosts(self, outlinks: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        same = _same_host(outlinks["key"], outlinks["to_url"])
-        malformed = same.is_null()
-        same = same.fill_null(False)
-        if self.ignore_internal:
-            counters.add(INTERNAL, int(same.sum()))
-            wanted = ~same & ~malformed
-        else:
-            counters.add(EXTERNAL, int((~same & ~malformed).sum()))
-            wanted = same
-        counters.add(MALFORMED, int(malformed.sum()))
-        return outlinks.filter(wanted)
+    def choose(self, links: pl.DataFrame, hosts: Hosts, read: int, left_out: int, counters: Counters) -> pl.DataFrame:
+        """The `links` (LINKS_SCHEMA) that count, in their order, by how their hosts compare.
+
+        So many were `read`, and of these so many are left out already.
+        """
+        counters.add(READ, read)
+        if self.unwanted != inlinks_kernels.UNKNOWN:
+            links = self._by_hosts(links, hosts, left_out, counters)
+        return self._chain.apply(links.with_columns(_cut(links["anchor"], self._max_anchor)), counters)
+
+    def _by_hosts(self, links: pl.DataFrame, hosts: Hosts, left_out: int, counters: Counters) -> pl.DataFrame:
+        unknown = np.flatnonzero(hosts == inlinks_kernels.UNKNOWN)
+        if len(unknown):
+            rows = links[unknown]
+            same = _same_host_parsed(rows["from_url"], rows["key"])
+            hosts = hosts.copy()
+            hosts[unknown] = same.cast(pl.Int8).fill_null(inlinks_kernels.UNKNOWN).to_numpy()
+        malformed = hosts == inlinks_kernels.UNKNOWN
+        unwanted = hosts == self.unwanted
+        counters.add(INTERNAL if self.ignore_internal else EXTERNAL, left_out + int(np.count_nonzero(unwanted)))
+        counters.add(MALFORMED, int(np.count_nonzero(malformed)))
+        leaves = malformed | unwanted
+        return links.filter(pl.Series(~leaves)) if leaves.any() else links
 
 
-def _same_host(pages: pl.Series, targets: pl.Series) -> pl.Series:
-    """Whether each link stays on its page's host; null where the target is no URL."""
+def _compared(pages: pl.Series, targets: pl.Series) -> Hosts:
+    """How the hosts of the two ends of each link compare, where that is plain."""
     found = np.empty(len(pages), np.int8)
     from_strings, to_strings = from_series(pages), from_series(targets)
     inlinks_kernels.compare_hosts(*from_strings[:2], *to_strings[:2], found)
-    same = pl.Series(found == inlinks_kernels.SAME)
-    others = np.flatnonzero(found == inlinks_kernels.UNKNOWN)
-    return same.scatter(others, _same_host_parsed(pages.gather(others), targets.gather(others)))
+    return found
 
 
 def _same_host_parsed(pages: pl.Series, targets: pl.Series) -> pl.Series:
-    """The same by the full parser of URLs."""
+    """Whether each link stays on its page's host, by the full parser of URLs; null where the target is no URL."""
     page, target = (hosts_of(decode_keys(urls)).str.to_lowercase() for urls in (pages, targets))
     return pl.select(pl.when(target.is_not_null()).then(page.eq_missing(target))).to_series()
 

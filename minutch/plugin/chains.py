@@ -97,9 +97,14 @@ class URLFilters:
             passed = _call(url_filter.filter, passed)
             yield url_filter, passed
 
-    def filter_column(self, urls: pl.Series) -> pl.Series:
-        """The same for a column of strings, each distinct URL once; null where rejected."""
-        return _by_distinct(urls, [f.filter_column for f in self.filters])
+    def filter_column(self, urls: pl.Series, *, distinct: bool = False) -> pl.Series:
+        """The same for a column of strings, each distinct URL once; null where rejected.
+
+        With `distinct` the caller says that it does not matter if some are asked for again.
+        """
+        if not distinct:
+            return by_distinct(urls, lambda values: self.filter_column(values, distinct=True))
+        return _in_turn(urls, [url_filter.filter_column for url_filter in self.filters])
 
 
 class URLNormalizers:
@@ -135,17 +140,17 @@ class URLNormalizers:
                 break
             before = normal
 
-    def normalize_column(self, urls: pl.Series, scope: str | None = None) -> pl.Series:
-        """The same for a column of strings, each distinct URL once; null where dropped or malformed."""
-        scope = scope or self.scope
+    def normalize_column(self, urls: pl.Series, scope: str | None = None, *, distinct: bool = False) -> pl.Series:
+        """The same for a column of strings, each distinct URL once; null where dropped or malformed.
 
-        def step(normalizer: URLNormalizer) -> Callable[[pl.Series], pl.Series]:
-            return lambda values: normalizer.normalize_column(values, scope)
-
-        result = urls
-        for _ in range(self.loop_count):
-            before, result = result, _by_distinct(result, [step(n) for n in self.normalizers])
-            if result.eq_missing(before).all():
+        With `distinct` the caller says that it does not matter if some are asked for again.
+        """
+        if not distinct:
+            return by_distinct(urls, lambda values: self.normalize_column(values, scope, distinct=True))
+        steps, result = [normalizer.normalize_column for normalizer in self.normalizers], urls
+        for turn in range(self.loop_count):
+            before, result = result, _in_turn(result, steps, scope or self.scope)
+            if turn + 1 < self.loop_count and result.eq_missing(before).all():
                 break
         return result
 
@@ -163,26 +168,47 @@ def _normalizer_extensions(conf: Configuration, extensions: Sequence[Extension],
     return [*first.values(), *(chosen[key] for key in others if key not in first)]
 
 
-def _by_distinct(urls: pl.Series, steps: Sequence[Callable[[pl.Series], pl.Series]]) -> pl.Series:
-    """Run `steps` over the distinct values of a column and put the results back in their places."""
+def by_distinct(urls: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """`change` of the distinct strings of a column, the results in their places; null stays null."""
+    if urls.is_empty():
+        return urls
+    if urls.null_count():
+        import polars as pl
+
+        present = urls.is_not_null()
+        nothing = pl.repeat(None, len(urls), dtype=pl.String, eager=True).alias(urls.name)
+        return nothing.scatter(present.arg_true(), by_distinct(urls.filter(present), change))
+    rows, numbers = _numbered(urls)
+    if len(rows) == len(urls):
+        return change(urls)
+    return change(urls.gather(rows)).gather(numbers)
+
+
+def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: str) -> pl.Series:
+    """The results of `steps` one after the other; what one of them makes null the next ones do not see."""
     import polars as pl
 
-    if not steps or urls.is_empty():
-        return urls
-    present = urls.drop_nulls()
-    nothing_repeats = present.hash().n_unique() == len(present)  # faster than comparing strings
-    distinct = urls if nothing_repeats else present.unique()
-    results = distinct
+    results = urls
     for step in steps:
         alive = results.is_not_null()
-        changed = _call(step, results.filter(alive))
+        changed = _call(step, results if alive.all() else results.filter(alive), *more)
         results = changed if alive.all() else results.clone().scatter(alive.arg_true(), changed)
-    name = urls.name
-    if nothing_repeats:
-        return results.cast(pl.String).alias(name)
-    table = pl.DataFrame({"url": distinct, "result": results.cast(pl.String)})
-    joined = urls.to_frame("url").join(table, on="url", how="left", maintain_order="left")
-    return joined["result"].alias(name)
+    return results.cast(pl.String).alias(urls.name)
+
+
+def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The first row of each distinct string of a column without nulls, and of each row which of these it is."""
+    import numpy as np
+    import polars as pl
+
+    from minutch.kernels import distinct
+    from minutch.kernels.arrow import from_series
+
+    strings, count = from_series(values), len(values)
+    slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
+    hashes, rows, numbers = np.empty(count, np.uint64), np.empty(count, np.uint32), np.empty(count, np.uint32)
+    found = distinct.number(*strings[:2], slots, hashes, rows, numbers)
+    return pl.Series(rows[:found]), pl.Series(numbers)
 
 
 class URLExemptionFilters:

@@ -4,26 +4,31 @@
     Text.hashCode: h = 1; for each signed byte b of the UTF-8: h = 31 * h + b, in 32 bits
 
 Rows are added in any order and taken out partition by partition, sorted by key, rows of one key in the order in which
-they were added. What goes beyond the budget is written to sorted runs in a directory of its own (Arrow IPC files) and
-merged as it is read back.
+they were added. They are cut into ranges of keys (`ranges`), and each range is gathered and sorted as it is asked for.
+What goes beyond the budget is written to sorted runs in a directory of its own (Arrow IPC files, one for each range)
+and merged as it is read back.
 Source: org.apache.hadoop.mapreduce.lib.partition.HashPartitioner, org.apache.hadoop.io.WritableComparator.hashBytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from minutch.kernels import hash as hashes
 from minutch.kernels.arrow import from_series
+from minutch.tables.frame import empty
 from minutch.tables.install import SPILL
-from minutch.tables.merge import Rows, aligned, key_order, sort_by_key, sorted_rows
+from minutch.tables.merge import Rows, aligned, key_order, sort_by_key
+from minutch.tables.parallel import ordered, workers
 from minutch.tables.ranges import Ranges
 from minutch.tables.workfolders import make_folder, remove
 
@@ -62,9 +67,9 @@ class Shuffle:
         self._directory: Path | None = None
         self._held = 0
         self._frames: list[pl.DataFrame] = []
-        self._numbers: list[pl.Series] = []
+        self._numbers: list[npt.NDArray[np.uint32]] = []
         self._ranges: Ranges | None = None
-        self._runs: list[list[Path]] = [[] for _ in range(parts)]
+        self._runs: list[list[list[Path]]] = [[] for _ in range(parts)]
         self._lock = Lock()
         self._taken = 0
 
@@ -74,7 +79,7 @@ class Shuffle:
             return
         self.rows += len(frame)
         self._frames.append(frame)
-        self._numbers.append(partition_of(frame["key"], self.parts))
+        self._numbers.append(partition_of(frame["key"], self.parts).to_numpy())
         self._held += int(frame.estimated_size())
         if self._held > self._budget:
             self._write_runs()
@@ -84,64 +89,72 @@ class Shuffle:
 
         Partitions may be taken side by side, each once, either so or by `ordered`.
         """
-        memory = self._take(part)
-        self._count_taken()
-        if not self._runs[part]:
-            yield memory
+        some = False
+        for frame in self._merged(part):
+            some = True
+            yield frame
+        if not some:
+            yield empty(self.schema)
+
+    def _merged(self, part: int) -> Iterator[pl.DataFrame]:
+        runs, memory = self._runs[part], self._sorted(self._take())
+        if not runs:
+            yield from memory(part)
             return
-        streams = [*map(_read_run, self._runs[part]), [memory]]
-        for frames in aligned(*streams):
+        for frames in aligned(*map(_read_run, runs), chain([empty(self.schema)], memory(part))):
             yield sort_by_key(pl.concat(frames))
 
     def ordered(self, part: int) -> Iterator[tuple[pl.DataFrame, Rows]]:
-        """As `sorted`, by kernels: a frame for each of some ranges of keys, with the numbers of its rows in order.
+        """As `sorted`, without moving the rows: a frame for each of some ranges of keys, with its rows in order.
 
-        All columns are Binary, without nulls. There may be no frame.
+        There may be no frame.
         """
         if self._runs[part]:
-            for sorted_frame in self.sorted(part):
-                yield sorted_frame, np.arange(len(sorted_frame), dtype=np.uint32)
+            for frame in self._merged(part):
+                yield frame, np.arange(len(frame), dtype=np.uint32)
             return
-        with self._lock:
-            if self._ranges is None and self._frames:
-                self._ranges = Ranges(self._frames, self._numbers, self.parts)
-            ranges = self._ranges
-        self._count_taken()
+        ranges = self._take()
         for frame in ranges.of_part(part) if ranges is not None else ():
             yield frame, key_order(frame, np.arange(len(frame), dtype=np.uint32))
 
-    def _together(self) -> tuple[pl.DataFrame, pl.Series | None]:
-        """What is in memory as one table, and the partition of each row; None if there is only one partition."""
-        with self._lock:  # once
-            if len(self._frames) > 1:
-                self._frames = [pl.concat(self._frames, rechunk=True)]
-                self._numbers = [pl.concat(self._numbers, rechunk=True)]
-            frame = self._frames[0] if self._frames else pl.DataFrame(schema=self.schema)
-            return frame, self._numbers[0] if self._numbers and self.parts > 1 else None
-
-    def _count_taken(self) -> None:
+    def _take(self) -> Ranges | None:
+        """What is in memory, for one of the partitions; it goes with the last one that takes it."""
         with self._lock:
+            if self._ranges is None and self._frames:
+                self._ranges = Ranges(self._frames, self._numbers, self.parts)
+                self._frames, self._numbers = [], []
+            ranges = self._ranges
             self._taken += 1
             if self._taken == self.parts:
                 self._forget()
+        return ranges
 
-    def _take(self, part: int) -> pl.DataFrame:
-        """The rows of a partition that are in memory, sorted."""
-        frame, numbers = self._together()
-        if numbers is None:
-            return sort_by_key(frame)
-        mine = numbers == part
-        return sorted_rows(frame, mine.arg_true().to_numpy().astype(np.uint32))  # a copy: it gets sorted
+    def _sorted(self, ranges: Ranges | None) -> Callable[[int], Iterator[pl.DataFrame]]:
+        """The sorted ranges of a partition, some ahead where there are fewer partitions than cores."""
+        threads = 1 if self.parts >= workers() else 0
+
+        def of_part(part: int) -> Iterator[pl.DataFrame]:
+            if ranges is None:
+                return iter(())
+            gathered = ranges.gathered
+            return ordered(lambda number: sort_by_key(gathered(number)), ranges.numbers(part), threads, leave=True)
+
+        return of_part
 
     def _write_runs(self) -> None:
         if self._directory is None:
             self._directory = make_folder(self._spill, SPILL)
+        frames_of = self._sorted(Ranges(self._frames, self._numbers, self.parts))
+        self._frames, self._numbers = [], []
         for part in range(self.parts):
-            run = self._take(part)
-            if len(run):
-                path = self._directory / f"{part}-{len(self._runs[part])}.arrow"
-                run.write_ipc(path, compression="lz4", record_batch_size=RUN_ROWS)
-                self._runs[part].append(path)
+            run: list[Path] = []
+            for frame in frames_of(part):
+                if len(frame):
+                    path = self._directory / f"{part}-{len(self._runs[part])}-{len(run)}.arrow"
+                    frame.write_ipc(path, compression="uncompressed", record_batch_size=RUN_ROWS)
+                    run.append(path)
+            if run:
+                self._runs[part].append(run)
         self._forget()
 
     def _forget(self) -> None:
@@ -157,8 +170,7 @@ class Shuffle:
             remove(self._directory)
 
 
-def _read_run(path: Path) -> Iterator[pl.DataFrame]:
-    run = pl.scan_ipc(path)
-    rows = run.select(pl.len()).collect().item()
-    for start in range(0, rows, RUN_ROWS):
-        yield run.slice(start, RUN_ROWS).collect()
+def _read_run(paths: list[Path]) -> Iterator[pl.DataFrame]:
+    for path in paths:
+        frame = pl.read_ipc(path)
+        yield from (frame[start : start + RUN_ROWS] for start in range(0, len(frame), RUN_ROWS))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.job import Counters
+from minutch.kernels.inlinks import DIFFERENT, SAME, UNKNOWN
 from minutch.linkdb import rules
 from minutch.linkdb.rules import LinkRules, UrlChain
 from minutch.tables.frame import OUTLINKS_SCHEMA
@@ -85,8 +86,12 @@ URLS = st.sampled_from(
 @given(st.lists(st.tuples(URLS, URLS), min_size=1, max_size=20))
 def test_the_kernel_and_the_parser_compare_hosts_alike(pairs: list[tuple[str, str]]) -> None:
     pages, targets = (pl.Series([pair[i].encode() for pair in pairs], dtype=pl.Binary) for i in (0, 1))
-    found = rules._same_host(pages, targets)
-    assert found.to_list() == rules._same_host_parsed(pages, targets).to_list()
+    meaning: dict[int, bool | str] = {SAME: True, DIFFERENT: False, UNKNOWN: "ask the parser"}
+    found = [meaning[code] for code in rules._compared(pages, targets).tolist()]
+    parsed = rules._same_host_parsed(pages, targets).to_list()
+    assert [other if one == meaning[UNKNOWN] else one for one, other in zip(found, parsed, strict=True)] == parsed
+    plain = [all(url in ("http://a.b/x", "http://A.B", "http://a.b?q") for url in pair) for pair in pairs]
+    assert all(one is True for one, is_plain in zip(found, plain, strict=True) if is_plain)
 
 
 @pytest.mark.parametrize(
