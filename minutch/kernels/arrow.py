@@ -86,7 +86,8 @@ _held: dict[int, tuple[Any, ...]] = {}
 """What the arrays that Polars was given stand on; first a flag that Polars sets when it lets go of the array."""
 _tokens = count(1)
 _HAS_NULLS = 2  # ARROW_FLAG_NULLABLE
-_STRING_VIEWS = (b"vz", b"vu")  # bytes, UTF-8
+_BINARY, _TEXT = b"vz", b"vu"
+"""Formats of views: bytes, UTF-8."""
 
 
 def _drop_schema(schema: Any) -> None:
@@ -107,7 +108,7 @@ _release_schema = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))(_drop_schema)
 class _Export:
     """One array, offered to Polars by the Arrow PyCapsule protocol."""
 
-    def __init__(self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None) -> None:
+    def __init__(self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None, kind: bytes) -> None:
         from minutch.kernels.library import address
 
         sizes = np.array([len(buffer) for buffer in buffers], np.int64)
@@ -115,7 +116,7 @@ class _Export:
         addresses += [*(buffer.ctypes.data for buffer in buffers), sizes.ctypes.data]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         flag = ctypes.c_int64(0)
-        self.schema = _Schema(format=b"vz", name=b"", flags=_HAS_NULLS)
+        self.schema = _Schema(format=kind, name=b"", flags=_HAS_NULLS)
         self.schema.release = ctypes.cast(_release_schema, ctypes.c_void_p)
         self.array = _Array(length=len(views), null_count=0 if valid is None else -1, n_buffers=len(addresses))
         self.array.buffers = pointers
@@ -130,13 +131,16 @@ class _Export:
         )
 
 
-def to_series(name: str, views: Views, buffers: Sequence[Bytes], valid: Bytes | None = None) -> pl.Series:
+def to_series(
+    name: str, views: Views, buffers: Sequence[Bytes], valid: Bytes | None = None, *, is_text: bool = False
+) -> pl.Series:
     """A Binary column over `views` (int32, n × 4), whose strings lie in `buffers`; nothing is copied.
 
-    `valid` is a bitmap of the rows that are not null, lowest bit first. The column keeps the arrays alive.
+    `valid` is a bitmap of the rows that are not null, lowest bit first. The column keeps the arrays alive. With
+    `is_text`, all strings being UTF-8, which nobody will look at again, it is a String column.
     """
     _let_go()
-    return pl.Series(_Export(views, buffers, valid)).alias(name)
+    return pl.Series(_Export(views, buffers, valid, _TEXT if is_text else _BINARY)).alias(name)
 
 
 class Strings(NamedTuple):
@@ -184,7 +188,7 @@ def from_series(series: pl.Series) -> Strings:
     address = _capsule_pointer(capsule, b"arrow_array_stream")
     stream = _Stream.from_address(address)
     found = _format(stream, address)
-    if found not in _STRING_VIEWS:
+    if found not in (_BINARY, _TEXT):
         raise ValueError(f"column {series.name!r} of type {series.dtype}: expected strings in views, found {found!r}")
     received = _Received()
     array = received.array

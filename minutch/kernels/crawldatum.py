@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.memory import int_at, put_int
+from minutch.kernels.find import records, verified
+from minutch.kernels.memory import int_at, long_at, put_int
 from minutch.kernels.native import (
     I8,
     I32,
@@ -25,12 +26,10 @@ from minutch.kernels.native import (
 )
 
 FIXED_SIZE = 28
-
-
-@inlined
-def long_at(buf: U8, at: Int) -> Int:
-    """The big-endian long at `at`."""
-    return int_at(buf, at) << 32 | int_at(buf, at + 4) & 0xFFFF_FFFF
+LEAST_RECORD = 8 + 1 + FIXED_SIZE + 1
+"""Bytes of a record with its lengths, an empty URL and nothing that may be left out."""
+AT_A_TIME = 256
+"""Records that are found before they are decoded."""
 
 
 @inlined
@@ -40,11 +39,13 @@ def put_long(buf: U8, at: Int, value: Int) -> None:
     put_int(buf, at + 4, value)
 
 
-@kernel
-def decode(
+@inner
+def decode_rows(
     buf: U8,
     at: I64,
     length: I32,
+    count: Int,
+    row: Int,
     optional: Bool,
     status: U8,
     fetch_time: I64,
@@ -57,13 +58,11 @@ def decode(
     metadata_at: I64,
     metadata_len: I32,
 ) -> Bool:
-    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a plain version 7.
-
-    A column without room is not wanted. Where values are `optional`, one without a byte gives zeros.
-    """
-    for i in range(len(at)):
-        p = at[i]
-        size = length[i]
+    """Fill rows from `row` on from the first `count` values; see `decode`."""
+    for k in range(count):
+        i = row + k
+        p = at[k]
+        size = length[k]
         empty = optional and size == 0
         if not empty and (size < FIXED_SIZE + 1 or buf[p] != 7):
             return False
@@ -100,6 +99,114 @@ def decode(
                 metadata_at[i] = p + flag + 1
                 metadata_len[i] = size - flag - 1 if entries > 0 else 0
     return True
+
+
+@kernel
+def decode(
+    buf: U8,
+    at: I64,
+    length: I32,
+    optional: Bool,
+    status: U8,
+    fetch_time: I64,
+    modified_time: I64,
+    retries: I8,
+    interval: I32,
+    score_bits: I32,
+    signature_at: I64,
+    signature_len: I32,
+    metadata_at: I64,
+    metadata_len: I32,
+) -> Bool:
+    """Fill the columns from the values at offsets `at` of `buf`; False if one of them is not a plain version 7.
+
+    A column without room is not wanted. Where values are `optional`, one without a byte gives zeros.
+    """
+    return decode_rows(
+        buf,
+        at,
+        length,
+        len(at),
+        0,
+        optional,
+        status,
+        fetch_time,
+        modified_time,
+        retries,
+        interval,
+        score_bits,
+        signature_at,
+        signature_len,
+        metadata_at,
+        metadata_len,
+    )
+
+
+@kernel
+def scan(
+    buf: U8,
+    start: Int,
+    end: Int,
+    sync: U8,
+    sums: U8,
+    chunk: Int,
+    crc32: Int,
+    key_at: I64,
+    key_len: I32,
+    status: U8,
+    fetch_time: I64,
+    modified_time: I64,
+    retries: I8,
+    interval: I32,
+    score_bits: I32,
+    signature_at: I64,
+    signature_len: I32,
+    metadata_at: I64,
+    metadata_len: I32,
+) -> Int:
+    """`find.walk` and `decode` in one: a record is decoded while it is in the cache, and only its columns are kept.
+
+    Columns that are wanted have room for a record of each LEAST_RECORD bytes. Returns how many there are; -1 if
+    something looks wrong.
+    """
+    found_at, found_len = np.empty(AT_A_TIME, np.int64), np.empty(AT_A_TIME, np.int32)
+    value_at, value_len = np.empty(AT_A_TIME, np.int64), np.empty(AT_A_TIME, np.int32)
+    row = np.int64(0)
+    at, good = start, start // chunk * chunk
+    while at < end:
+        good = verified(buf, good, end, sums, chunk, crc32)
+        if good < 0:
+            return -1
+        count = np.int64(AT_A_TIME)
+        while count == AT_A_TIME:
+            count, at = records(buf, at, min(good, end), sync, np.int64(0), found_at, found_len, value_at, value_len)
+            if count < 0 or not decode_rows(
+                buf,
+                value_at,
+                value_len,
+                count,
+                row,
+                False,
+                status,
+                fetch_time,
+                modified_time,
+                retries,
+                interval,
+                score_bits,
+                signature_at,
+                signature_len,
+                metadata_at,
+                metadata_len,
+            ):
+                return -1
+            if len(key_at):
+                for k in range(count):
+                    key_at[row + k] = found_at[k]
+                    key_len[row + k] = found_len[k]
+            row += count
+        if good >= end and at < end:
+            return -1
+    return row
 
 
 @kernel

@@ -4,8 +4,8 @@
     marker   := int -1 | 16 bytes sync
     key      := VInt length | bytes                         (Text)
 
-What they can't make sense of they report by a count that falls short; the caller then reads record by record, which
-names the error.
+Checksums are compared on the way, a stretch at a time, so that a file goes through the cache once. What they can't make
+sense of they report by a count that falls short; the caller then reads record by record, which names the error.
 """
 
 from __future__ import annotations
@@ -13,48 +13,144 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import compare, int_at, vint_at, word_at
-from minutch.kernels.native import I32, I64, U8, U64, Bool, Int, Views, kernel, load32, string_at
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bool,
+    Flags,
+    Int,
+    Views,
+    call7,
+    inlined,
+    inner,
+    kernel,
+    load32,
+    string_at,
+)
+from minutch.kernels.sums import first_bad_sum
 
 MARKER_SIZE = 20
+STRETCH = 1 << 15
+"""Bytes whose sums are compared before they are looked at: few enough to stay in the fastest cache."""
 
 
-@kernel
-def walk(buf: U8, start: Int, end: Int, sync: U8, key_at: I64, key_len: I32, value_at: I64, value_len: I32) -> Int:
-    """Find the records with Text keys between two offsets, `end` being that of a marker or the file's end.
+@inner
+def verified(buf: U8, good: Int, end: Int, sums: U8, size: Int, crc32: Int) -> Int:
+    """How far the bytes are good, when they are so before `good`, a chunk's begin: some chunks of `size` bytes further.
 
-    Fills the arrays (key_at: where the URL starts, after its length). Returns how many there are: -1 if the bytes make
-    no sense, -2 if the arrays are too short.
+    `sums` has the CRCs of all chunks, or nothing: then there is nothing to compare. -1 if one is not the right one.
     """
-    n = 0
-    at = start
-    while at < end:
-        if at + 8 > end:
-            return -1
+    first = good // size
+    last = min(first + max(STRETCH // size, 1), -(-end // size))
+    if len(sums) and first_bad_sum(buf, first, last, size, sums, crc32) >= 0:
+        return -1
+    return last * size
+
+
+@inner
+def records(
+    buf: U8, at: Int, end: Int, sync: U8, n: Int, key_at: I64, key_len: I32, value_at: I64, value_len: I32
+) -> tuple[Int, Int]:
+    """Find the records with Text keys from `at` on that end before `end`, as long as there is room; see `walk`.
+
+    Returns how many there are, with `n` that were there before, and where the next one begins. (-1, at) for nonsense.
+    """
+    while at + 8 <= end and n < len(key_at):
         length = int_at(buf, at)
         if length == -1:
             if at + MARKER_SIZE > end:
-                return -1
-            for i in range(16):
-                if buf[at + 4 + i] != sync[i]:
-                    return -1
+                break
+            if compare(np.int64(buf.ctypes.data) + at + 4, 16, sync.ctypes.data, 16) != 0:
+                return -1, at
             at += MARKER_SIZE
             continue
         klen = int_at(buf, at + 4)
         after = at + 8 + length
-        if klen < 1 or klen > length or after > end:
-            return -1
+        if klen < 1 or klen > length:
+            return -1, at
+        if after > end:
+            break
         size, text = vint_at(buf, at + 8, end)
         if size < 0 or text + size != at + 8 + klen:
-            return -1
-        if n == len(key_at):
-            return -2
+            return -1, at
         key_at[n] = text
         key_len[n] = size
         value_at[n] = at + 8 + klen
         value_len[n] = length - klen
         n += 1
         at = after
+    return n, at
+
+
+@kernel
+def walk(
+    buf: U8,
+    start: Int,
+    end: Int,
+    sync: U8,
+    sums: U8,
+    size: Int,
+    crc32: Int,
+    key_at: I64,
+    key_len: I32,
+    value_at: I64,
+    value_len: I32,
+) -> Int:
+    """Find the records between two offsets, `end` being that of a marker or the file's end; see `verified` for sums.
+
+    Fills the arrays (key_at: where the URL starts, after its length). Returns how many there are: -1 if the bytes make
+    no sense or a sum is wrong, -2 if the arrays are too short.
+    """
+    n = np.int64(0)
+    at, good = start, start // size * size
+    while at < end:
+        good = verified(buf, good, end, sums, size, crc32)
+        if good < 0:
+            return -1
+        n, at = records(buf, at, min(good, end), sync, n, key_at, key_len, value_at, value_len)
+        if n == len(key_at) and at < end:
+            return -2
+        if n < 0 or (good >= end and at < end):
+            return -1
     return n
+
+
+@kernel
+def blocks_having(
+    buf: U8,
+    start: Int,
+    end: Int,
+    sync: U8,
+    sums: U8,
+    size: Int,
+    crc32: Int,
+    bounds: I64,
+    words: U8,
+    word_ends: I64,
+    memmem: Int,
+    found: Flags,
+) -> Bool:
+    """Clear those of `found`, a flag for each block, whose blocks have none of some words. False if a sum is wrong.
+
+    Block i lies between bounds[i] and bounds[i + 1], counted from `start`. Blocks without a flag are not looked at.
+    """
+    data = np.int64(buf.ctypes.data)
+    for i in range(len(found)):
+        if not found[i]:
+            continue
+        low, high = start + bounds[i], start + bounds[i + 1]
+        if len(sums) and first_bad_sum(buf, low // size, -(-high // size), size, sums, crc32) >= 0:
+            return False
+        word = np.int64(words.ctypes.data)
+        has_one = False
+        for k in range(len(word_ends)):
+            length = words.ctypes.data + word_ends[k] - word
+            has_one = has_one or call7(memmem, data + low, high - low, word, length, 0, 0, 0) != 0
+            word += length
+        found[i] = has_one
+    return True
 
 
 @kernel
@@ -69,28 +165,29 @@ def extent(at: I64, length: I32, least: Int, found: I64) -> None:
             found[2] += 1
 
 
+@inlined
+def put_view(views: Views, i: Int, buf: U8, start: Int, size: Int, base: Int) -> None:
+    """View `i` (see `arrow`) of the string at an offset of `buf`; its buffer, number 0, begins at `base`."""
+    views[i, 0] = size
+    if size > 12:
+        views[i, 1] = np.uint32(load32(np.int64(buf.ctypes.data) + start))
+        views[i, 2] = 0
+        views[i, 3] = np.uint32(start - base)
+    else:
+        views[i, 1] = word_at(buf, start, size)
+        views[i, 2] = word_at(buf, start + 4, size - 4)
+        views[i, 3] = word_at(buf, start + 8, size - 8)
+
+
 @kernel
 def fill_views(buf: U8, at: I64, length: I32, least: Int, base: Int, views: Views, valid: U8) -> None:
-    """Views (see columns_arrow) of strings at offsets `at` of `buf`; their buffer, number 0, begins at `base`.
+    """Views of strings at offsets `at` of `buf`; see `put_view`.
 
     Strings shorter than `least` are empty; the others set their bit in the bitmap `valid`, where that has room.
     """
-    source = np.int64(buf.ctypes.data)
     for i in range(len(at)):
         size = length[i]
-        start = at[i]
-        if size < least or size == 0:
-            views[i, 0] = views[i, 1] = views[i, 2] = views[i, 3] = 0
-        elif size > 12:
-            views[i, 0] = size
-            views[i, 1] = np.uint32(load32(source + start))
-            views[i, 2] = 0
-            views[i, 3] = np.uint32(start - base)
-        else:
-            views[i, 0] = size
-            views[i, 1] = word_at(buf, start, size)
-            views[i, 2] = word_at(buf, start + 4, size - 4)
-            views[i, 3] = word_at(buf, start + 8, size - 8)
+        put_view(views, i, buf, at[i], np.int64(size) if size >= least else np.int64(0), base)
         if size >= least and len(valid):
             valid[i >> 3] |= np.uint8(1 << (i & 7))
 

@@ -2,51 +2,90 @@
 
 from __future__ import annotations
 
-from minutch.kernels.native import I32, I64, U8, Bool, Int, inlined, kernel
+import numpy as np
+
+from minutch.kernels.find import put_view
+from minutch.kernels.memory import compare
+from minutch.kernels.native import I32, I64, U8, Bool, Int, Views, copy_bytes, inlined, inner, kernel, load8, load32
 
 _SLASH, _COLON, _QUESTION, _HASH = ord("/"), ord(":"), ord("?"), ord("#")
 _MOST_DIGITS = 5
+_HTTP = 0x70747468
 
 
 @inlined
 def is_host_byte(byte: Int) -> Bool:
     """A letter, a digit, `.`, `_` or `-`."""
-    lower = byte | 32
+    lower = byte | np.uint64(32)
     return 97 <= lower <= 122 or 48 <= byte <= 57 or byte in (45, 46, 95)
 
 
-@kernel
-def find_hosts(buf: U8, at: I64, length: I32, host_at: I64, host_len: I32) -> Int:
-    """Where the host of each URL lies in `buf`; its length is -1 where the URL is not plain. Returns how many are not.
+@inlined
+def ends_site(at: Int, end: Int) -> Bool:
+    """Whether host and port are over at an address."""
+    if at == end:
+        return True
+    byte = load8(at)
+    return byte in (_SLASH, _QUESTION, _HASH)
+
+
+@inner
+def plain_host(at: Int, end: Int) -> tuple[Int, Int]:
+    """The address and size of the host of the URL between two addresses; the size is -1 where it is not plain.
 
     plain := http[s]:// | letters, digits, `.`, `_`, `-` | [: up to 5 digits] | end or one of / ? #
     """
-    others = 0
-    for i in range(len(at)):
-        p, end = at[i], at[i] + length[i]
-        host_at[i], host_len[i] = p, -1
-        others += 1
-        if end - p < 8 or buf[p] != 104 or buf[p + 1] != 116 or buf[p + 2] != 116 or buf[p + 3] != 112:
-            continue
-        p += 5 if buf[p + 4] == 115 else 4
-        if p + 3 > end or buf[p] != _COLON or buf[p + 1] != _SLASH or buf[p + 2] != _SLASH:
-            continue
-        p += 3
-        start = p
-        while p < end and is_host_byte(buf[p]):
+    if end - at < 8 or load32(at) != _HTTP:
+        return at, np.int64(-1)
+    p = at + (5 if load8(at + 4) == 115 else 4)
+    if p + 3 > end or load8(p) != _COLON or load8(p + 1) != _SLASH or load8(p + 2) != _SLASH:
+        return at, np.int64(-1)
+    start = p + 3
+    p = start
+    while p < end and is_host_byte(load8(p)):
+        p += 1
+    size = p - start
+    if p < end and load8(p) == _COLON:
+        p += 1
+        digits = p
+        while p < end and 48 <= load8(p) <= 57:
             p += 1
-        stop = p
-        if stop == start:
-            continue
-        if p < end and buf[p] == _COLON:
-            p += 1
-            digits = p
-            while p < end and 48 <= buf[p] <= 57:
-                p += 1
-            if p == digits or p - digits > _MOST_DIGITS:
+        if p == digits or p - digits > _MOST_DIGITS:
+            return at, np.int64(-1)
+    return start, size if size > 0 and ends_site(p, end) else np.int64(-1)
+
+
+@inner
+def put_hosts(
+    base: Int, at: I64, length: I32, count: Int, row: Int, out: U8, used: Int, views: Views, valid: U8
+) -> Int:
+    """The hosts of the first `count` URLs as rows from `row` on; `used` bytes of `out` are used. See `find_hosts`."""
+    target = np.int64(out.ctypes.data)
+    last, size = used, np.int64(0)
+    url, site = base, np.int64(0)  # the URL before that had a host, and its bytes up to the host's end
+    for k in range(count):
+        i = row + k
+        here, end = base + at[k], base + at[k] + length[k]
+        if not site or here + site > end or compare(here, site, url, site) != 0 or not ends_site(here + site, end):
+            start, found = plain_host(here, end)
+            if found < 0:
+                put_view(views, i, out, used, np.int64(0), np.int64(0))
                 continue
-        if p < end and buf[p] != _SLASH and buf[p] != _QUESTION and buf[p] != _HASH:
-            continue
-        host_at[i], host_len[i] = start, stop - start
-        others -= 1
-    return others
+            if found != size or compare(start, found, target + last, size) != 0:
+                copy_bytes(target + used, start, found)
+                last, size = used, found
+                used += found
+            url, site = here, start + size - here
+        put_view(views, i, out, last, size, np.int64(0))
+        valid[i >> 3] |= np.uint8(1 << (i & 7))
+    return used
+
+
+@kernel
+def find_hosts(base: Int, at: I64, length: I32, out: U8, views: Views, valid: U8) -> Int:
+    """The hosts of URLs, which lie at some distances from an address, as views (see `arrow`) of their bytes in `out`.
+
+    A host that is the one before it is not repeated in `out`, which has room for all URLs. Where a URL is plain its bit
+    is set in `valid`; the views of the others are empty. Returns how many bytes of `out` are used.
+    """
+    return put_hosts(base, at, length, len(at), np.int64(0), out, np.int64(0), views, valid)

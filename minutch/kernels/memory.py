@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.native import U8, Int, inlined, inner, load8, load64
+from minutch.kernels.native import U8, Int, inlined, inner, load8, load64, load_int, load_long
 
 
 @inlined
 def int_at(buf: U8, at: Int) -> Int:
     """The big-endian int at `at`."""
-    return np.int64(
-        np.int32(
-            (np.uint32(buf[at]) << 24) | (np.uint32(buf[at + 1]) << 16) | (np.uint32(buf[at + 2]) << 8) | buf[at + 3]
-        )
-    )
+    return load_int(np.int64(buf.ctypes.data) + at)
+
+
+@inlined
+def long_at(buf: U8, at: Int) -> Int:
+    """The big-endian long at `at`."""
+    return load_long(np.int64(buf.ctypes.data) + at)
 
 
 @inlined

@@ -192,6 +192,16 @@ def load64(address: Int) -> Int:
 
 
 @primitive
+def load_int(address: Int) -> Int:
+    """The big-endian 32-bit integer at any address, signed."""
+
+
+@primitive
+def load_long(address: Int) -> Int:
+    """The big-endian 64-bit integer at any address, signed."""
+
+
+@primitive
 def store8(address: Int, value: Int) -> None:
     """Store the low byte of an integer at an address."""
 

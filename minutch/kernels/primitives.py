@@ -113,6 +113,20 @@ def _loader(bits: int) -> Any:
     return intrinsic(load)
 
 
+def _big_loader(bits: int) -> Any:
+    def load(typingctx: Any, address: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.IntType(bits)
+            value = builder.load(builder.inttoptr(args[0], kind.as_pointer()))
+            value.align = 1
+            value = builder.bswap(value)
+            return value if bits == 64 else builder.sext(value, ir.IntType(64))
+
+        return types.int64(types.int64), codegen
+
+    return intrinsic(load)
+
+
 def _storer(bits: int) -> Any:
     def store(typingctx: Any, address: Any, value: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -133,6 +147,8 @@ PRIMITIVES: dict[str, Any] = {
     "load8": _loader(8),
     "load32": _loader(32),
     "load64": _loader(64),
+    "load_int": _big_loader(32),
+    "load_long": _big_loader(64),
     "store8": _storer(8),
     "store32": _storer(32),
     "store64": _storer(64),

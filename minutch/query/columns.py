@@ -31,7 +31,7 @@ def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum, other: st
     for code, name in names.items():
         table[code] = places[name]
     has_nulls = codes.null_count() > 0
-    found = pl.Series(codes.name, table[(codes.fill_null(0) if has_nulls else codes).to_numpy()])
+    found = pl.Series(codes.name, table.take((codes.fill_null(0) if has_nulls else codes).to_numpy()))
     found = found.cat.to(kind) if hasattr(found.cat, "to") else found.cast(pl.UInt32).cast(kind)
     return found.zip_with(codes.is_not_null(), pl.Series([None], dtype=kind)) if has_nulls else found
 

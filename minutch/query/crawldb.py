@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from minutch.crawldb.store import CrawlDb
+from minutch.formats.sequencefile import NONE
 from minutch.kernels.maps import gather
 from minutch.query.columns import (
     METADATA,
@@ -23,35 +24,32 @@ from minutch.query.columns import (
 )
 from minutch.query.skipping import piecewise
 from minutch.query.table import Column, Request, Table, once, part_file
-from minutch.records import crawldatum_columns
-from minutch.records.batch import Batch, keys_of
+from minutch.records import crawldatum_fields
+from minutch.records.batch import Batch, string_column
+from minutch.records.crawldatum_fields import KEY, Fields
 from minutch.tables.crawldata import CRAWL_DATUM
 from minutch.tables.frame import decode_keys
+from minutch.tables.spans import Span, SpannedFile, batchwise
 from minutch.urls.hosts import hosts_at
 
 
 class Entries:
-    """CrawlDatums with their URLs. What they hold is looked at when it is asked for."""
+    """CrawlDatums with their URLs, as far as they were asked for."""
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
 
     def filter(self, mask: pl.Series) -> Entries:
         """The entries where `mask` is true."""
-        return Entries(self._batch.filter(mask.to_numpy()))
-
-    @once
-    def _keys(self) -> Batch:
-        """The keys in a buffer of their own: a row that is kept does not keep a stretch of the file in memory."""
-        batch = self._batch
-        out, at = np.empty(int(batch.key_len.sum(dtype=np.int64)), np.uint8), np.empty(batch.size, np.int64)
-        gather(batch.key_at + batch.keys.ctypes.data, batch.key_len, out, at)
-        return batch._replace(keys=out, key_at=at)
+        return Entries(self._fields.filter(mask.to_numpy()))
 
     @once
     def key(self) -> pl.Series:
-        """The URLs as bytes."""
-        return keys_of(self._keys)
+        """The URLs as bytes, in a buffer of their own: a row that is kept keeps no stretch of the file in memory."""
+        (at, length), keys = self._fields.key_places, self._fields.keys
+        out, out_at = np.empty(int(length.sum(dtype=np.int64)), np.uint8), np.empty(len(at), np.int64)
+        gather(at + keys.ctypes.data, length, out, out_at)
+        return string_column("key", out, out_at, length)
 
     @once
     def url(self) -> pl.Series:
@@ -61,12 +59,11 @@ class Entries:
     @property
     def host(self) -> pl.Series:
         """The hosts of the URLs."""
-        batch = self.__dict__.get("_keys", self._batch)
-        return hosts_at(batch.keys, batch.key_at, batch.key_len)
+        return hosts_at(self._fields.keys, *self._fields.key_places)
 
     def field(self, name: str) -> pl.Series:
         """A column of CRAWLDB_SCHEMA."""
-        return crawldatum_columns.decode_fields(self._batch, [name])[0]
+        return self._fields.column(name)
 
 
 COLUMNS: Final = {
@@ -81,6 +78,10 @@ COLUMNS: Final = {
     "signature": Column(pl.String(), lambda rows: hex_of(rows.field("signature"))),
     "metadata": Column(METADATA, lambda rows: metadata_lists(rows.field("metadata"), rows.key)),
 }
+
+
+_FROM: Final = {"url": (KEY,), "host": (KEY,), "metadata": (KEY, "metadata")}
+"""Column -> the fields that it is made of, where that is not the one of its name."""
 
 
 class EntriesTable(Table):
@@ -98,10 +99,20 @@ class EntriesTable(Table):
         return {part_file(number): EntriesTable(self.name, [path].copy) for number, path in enumerate(parts)}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        def decode(batch: Batch) -> pl.DataFrame:
-            return self.make(Entries(batch), request)
+        fields = {field for column in request.needed for field in _FROM.get(column, (column,))}
 
-        return piecewise(self._paths(), CRAWL_DATUM, decode, request)
+        def decode(batch: Batch) -> Fields:
+            return crawldatum_fields.decode(batch, fields)
+
+        def found(file: SpannedFile, span: Span) -> Iterable[Fields]:
+            stretch = file.stretch(span) if file.compression == NONE else None
+            whole = None if stretch is None else crawldatum_fields.scan(stretch, fields)
+            return batchwise(decode)(file, span) if whole is None else [whole]
+
+        def read(file: SpannedFile, span: Span) -> Iterable[pl.DataFrame]:
+            return (self.make(Entries(some), request) for some in found(file, span))
+
+        return piecewise(self._paths(), CRAWL_DATUM, read, request)
 
 
 class CrawlDbTable(EntriesTable):

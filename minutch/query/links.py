@@ -15,6 +15,7 @@ from minutch.records.batch import Batch
 from minutch.records.links import Inlinks
 from minutch.records.links_columns import decode_inlinks
 from minutch.tables.frame import decode_keys
+from minutch.tables.spans import batchwise
 
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 
@@ -34,7 +35,7 @@ class _LinkTable(Table):
         def decode(batch: Batch) -> pl.DataFrame:
             return self.make(self._rows(decode_inlinks(batch, layout)), request)
 
-        return piecewise(parts, Inlinks.class_name, decode, request)
+        return piecewise(parts, Inlinks.class_name, batchwise(decode), request)
 
     @staticmethod
     def _rows(links: pl.DataFrame) -> pl.DataFrame:

@@ -6,11 +6,13 @@ tested on the rows that are read.
     url    = 'x', in (…), < <= > >=, starts with: ranges of keys. Keys are bytes, URLs what these decode to, with U+FFFD
            for what is no UTF-8: a string with that says nothing. Both are in the same order where one side is ASCII
     host   any condition on the host alone: tested on the hosts of stretches that have only one
+           = 'x', in (…): words that are in the URLs as bytes
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import BytesIO, StringIO
@@ -24,6 +26,8 @@ EVERYWHERE: Final = (KeyRange(),)
 NOWHERE: Final[tuple[KeyRange, ...]] = ()
 _ANY: Final = "\ufffd"
 _MOST_RANGES: Final = 1000
+_MOST_WORDS: Final = 8
+_PLAIN_HOST: Final = re.compile(rb"[A-Za-z0-9._-]+")
 
 Ranges = tuple[KeyRange, ...]
 
@@ -33,6 +37,8 @@ class Where(NamedTuple):
 
     urls: Ranges = EVERYWHERE
     hosts: pl.Expr | None = None
+    words: tuple[bytes, ...] = ()
+    """One of these is in every URL that the condition holds for; none: nothing is known."""
 
     @property
     def is_everywhere(self) -> bool:
@@ -46,7 +52,7 @@ def where(condition: pl.Expr | None) -> Where:
         return Where()
     with suppress(Exception):  # the tree's form is Polars' own affair: whatever does not fit says nothing
         tree = json.loads(condition.meta.serialize(format="json"))
-        return Where(_urls(tree), _hosts(tree))
+        return Where(_urls(tree), _hosts(tree), _words(tree))
     return Where()
 
 
@@ -58,6 +64,26 @@ def _hosts(tree: Any) -> pl.Expr | None:
         if set(condition.meta.root_names()) == {"host"}:
             found = condition if found is None else found & condition
     return found
+
+
+def _words(tree: Any) -> tuple[bytes, ...]:
+    """The hosts that a condition names, where they are spelled as in any URL with them."""
+    for part in _conjuncts(tree):
+        match part:
+            case {"BinaryExpr": {"left": {"Column": "host"}, "op": "Eq", "right": {"Literal": literal}}}:
+                pass
+            case {"BinaryExpr": {"left": {"Literal": literal}, "op": "Eq", "right": {"Column": "host"}}}:
+                pass
+            case {"Function": {"input": [{"Column": "host"}, {"Literal": literal}], "function": {"Boolean": what}}}:
+                if "IsIn" not in what:
+                    continue
+            case _:
+                continue
+        with suppress(ValueError):
+            names = _texts(literal)
+            if 0 < len(names) <= _MOST_WORDS and all(map(_PLAIN_HOST.fullmatch, names)):
+                return tuple(names)
+    return ()
 
 
 def _conjuncts(tree: Any) -> list[Any]:

@@ -1,5 +1,6 @@
 """Records in bulk, not taken apart: where their keys and values lie.
 
+    Stretch   a part of a file, in which they are not found yet
     Batch     offsets in buffers, as records are found in a file
     Places    addresses in memory, as records go into a file
 
@@ -18,9 +19,38 @@ import polars as pl
 
 from minutch.kernels import find
 from minutch.kernels.arrow import Bytes, Strings, to_series
+from minutch.kernels.libdeflate import libdeflate
+from minutch.kernels.sums import first_bad_sum
 
 Offsets = npt.NDArray[np.int64]
 Lengths = npt.NDArray[np.int32]
+
+
+class Stretch(NamedTuple):
+    """A part of a SequenceFile in memory: `data[start:end]`, whole records and markers, with their checksums.
+
+    `sums` has the CRC of each chunk of `data` (none: there is nothing to compare), `chunk` is how many bytes that has.
+    """
+
+    data: Bytes
+    start: int
+    end: int
+    marker: Bytes
+    sums: Bytes
+    chunk: int
+
+    @property
+    def place(self) -> tuple[Bytes, int, int, Bytes, Bytes, int, int]:
+        """What kernels take."""
+        return *self, libdeflate().crc32
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the checksums are those of the bytes."""
+        first, last = self.start // self.chunk, -(-self.end // self.chunk)
+        if not len(self.sums):
+            return True
+        return bool(first_bad_sum(self.data, first, last, self.chunk, self.sums, libdeflate().crc32) < 0)
 
 
 class Batch(NamedTuple):
@@ -116,21 +146,23 @@ def places(strings: Strings) -> tuple[Offsets, Lengths]:
     return at, length
 
 
-def string_column(name: str, buffer: Bytes, at: Offsets, length: Lengths, *, least: int | None = None) -> pl.Series:
+def string_column(
+    name: str, buffer: Bytes, at: Offsets, length: Lengths, *, least: int | None = None, is_text: bool = False
+) -> pl.Series:
     """A Binary column over strings in `buffer`, not copied. Their offsets may span 4 GiB at most.
 
-    With `least`, strings shorter than that (down to length -1) are null.
+    With `least`, strings shorter than that (down to length -1) are null. With `is_text`, see `to_series`, it is String.
     """
     shortest = 0 if least is None else least
     found = np.empty(3, np.int64)
     find.extent(at, length, shortest, found)
     base, end, present = found.tolist()
     if least is not None and not present:
-        return pl.Series(name, [None], dtype=pl.Binary).new_from_index(0, len(at))
+        return pl.Series(name, [None], dtype=pl.String if is_text else pl.Binary).new_from_index(0, len(at))
     views = np.empty((len(at), 4), np.int32)
     valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
     find.fill_views(buffer, at, length, shortest, base, views, valid)
-    return to_series(name, views, [buffer[base:end]], valid if len(valid) else None)
+    return to_series(name, views, [buffer[base:end]], valid if len(valid) else None, is_text=is_text)
 
 
 def keys_of(batch: Batch) -> pl.Series:

@@ -10,29 +10,19 @@ Source: org.apache.nutch.crawl.CrawlDatum.readFields and write.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from minutch.errors import FormatError
 from minutch.kernels import crawldatum as kernels
 from minutch.kernels import find, layout
 from minutch.kernels.arrow import Bytes, from_series
-from minutch.records.batch import Batch, Lengths, Offsets, Places, places, string_column
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records import crawldatum_fields
+from minutch.records.batch import Batch, Lengths, Offsets, Places, keys_of, places, string_column
+from minutch.records.crawldatum_fields import FIELDS, NUMBERS
 
-NUMBERS = {
-    "status": np.dtype(np.uint8),
-    "fetch_time": np.dtype(np.int64),
-    "modified_time": np.dtype(np.int64),
-    "retries": np.dtype(np.int8),
-    "fetch_interval": np.dtype(np.int32),
-    "score": np.dtype(np.float32),
-}
-STRINGS = ("signature", "metadata")
-FIELDS = (*NUMBERS, *STRINGS)
 MAX_SIGNATURE = 127
 _ROWS_AT_A_TIME = 100_000
 _RECORDS_AT_A_TIME = 1 << 15
@@ -43,13 +33,8 @@ def decode(batch: Batch) -> pl.DataFrame:
 
     Keys, signatures and metadata are views into the batch's buffers. Raises FormatError, which names the key.
     """
-    return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len), *decode_fields(batch, FIELDS)])
-
-
-def decode_fields(batch: Batch, names: Collection[str]) -> list[pl.Series]:
-    """Those columns of `decode` among `names` that are not the key; the others are not looked at."""
-    columns = _decode_values(batch.values, batch.value_at, batch.value_len, names, optional=False)
-    return decode_fields(_current(batch), names) if columns is None else columns
+    fields = crawldatum_fields.decode(batch, FIELDS)
+    return pl.DataFrame([keys_of(batch), *map(fields.column, FIELDS)])
 
 
 def decode_packed(batch: Batch) -> pl.DataFrame:
@@ -72,39 +57,10 @@ def decode_packed(batch: Batch) -> pl.DataFrame:
 
 def decode_optional(values: Bytes, at: Offsets, length: Lengths) -> list[pl.Series]:
     """The columns of CRAWLDB_SCHEMA without `key`, of records of version 7; zeros and nulls where there is no byte."""
-    columns = _decode_values(values, at, length, FIELDS, optional=True)
-    assert columns is not None, "records that were decoded or encoded before"
-    return columns
-
-
-def _decode_values(
-    values: Bytes, at: Offsets, length: Lengths, names: Collection[str], *, optional: bool
-) -> list[pl.Series] | None:
-    count = len(at)
-    numbers = {name: np.empty(count if name in names else 0, dtype) for name, dtype in NUMBERS.items()}
-    strings = {name: _places(count if name in names else 0) for name in STRINGS}
-    fields: list[Any] = [column if name != "score" else column.view(np.int32) for name, column in numbers.items()]
-    fields += [array for pair in strings.values() for array in pair]
-    if not kernels.decode(values, at, length, optional, *fields):
-        return None
-    columns = [pl.Series(name, column) for name, column in numbers.items() if name in names]
-    columns += [string_column(name, values, *pair, least=1) for name, pair in strings.items() if name in names]
-    return columns
-
-
-def _places(count: int) -> tuple[Offsets, Lengths]:
-    return np.empty(count, np.int64), np.empty(count, np.int32)
-
-
-def _current(batch: Batch) -> Batch:
-    """The batch with every record in version 7, by the dataclass."""
-    values = []
-    for row in range(batch.size):
-        try:
-            values.append(CrawlDatum.from_bytes(batch.value(row)).to_bytes())
-        except FormatError as exc:
-            raise exc.at(f"record of {batch.key(row)!r}") from exc
-    return Batch.of([batch.key(row) for row in range(batch.size)], values)
+    batch = Batch(values, at, length, values, at, length)
+    fields = crawldatum_fields.decode_values(batch, FIELDS, optional=True)
+    assert fields is not None, "records that were decoded or encoded before"
+    return [*map(fields.column, FIELDS)]
 
 
 def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:

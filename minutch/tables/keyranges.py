@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import FormatError
@@ -24,8 +24,13 @@ from minutch.formats.javaio import DataInput
 from minutch.formats.mapfile import INDEX, MapFileReader
 from minutch.formats.sequencefile import BLOCK
 from minutch.formats.writables import LongWritable
-from minutch.records.batch import Batch, keys_of
-from minutch.tables.spans import Span, SpannedFile, data_file
+from minutch.kernels import find
+from minutch.kernels.arrow import from_series
+from minutch.kernels.clibrary import memmem
+from minutch.records.batch import Batch, Offsets, keys_of
+from minutch.tables.spans import Span, SpannedFile, opened
+
+Mask = npt.NDArray[np.bool_]
 
 _LONG: Final = 8
 
@@ -71,9 +76,11 @@ class SortedPart:
 
     def __init__(self, path: Path, value_class: str) -> None:
         self.path = path
-        self._file = SpannedFile(data_file(path))
-        self._file.require(value_class)
-        self._keys, self._positions = _index_of(path)
+        self.file = opened(path, value_class)
+        self.keys, positions = _index_of(path)
+        """The keys of the index: the first ones of the file's blocks, of 128 records most of them."""
+        self.bounds = np.append(positions, self.file.size) if len(positions) else np.zeros(1, np.int64)
+        """Where the blocks begin in the file, and where the last one ends."""
 
     def batch(self, keys: KeyRange, only: pl.Series | None = None) -> Batch:
         """The records of a range; of those, with `only`, the records of these keys."""
@@ -82,48 +89,68 @@ class SortedPart:
             inside = keys.mask(found)
             return inside if only is None else inside & found.is_in(only.implode())
 
-        return self._file.batch_between(self._span(keys), wanted)
+        return self.file.batch_between(self._span(keys), wanted)
 
     def sizes(self) -> Iterator[tuple[bytes, int]]:
         """The keys of the index, and how many bytes of the file lie from each to the next."""
-        ends = [*self._positions[1:], self._file.size]
-        for key, start, end in zip(self._keys, self._positions, ends, strict=False):  # one end without any record
-            yield key, end - start
+        yield from zip(self.keys.to_list(), np.diff(self.bounds).tolist(), strict=True)
+
+    def having(self, first: int, wanted: Mask, words: Sequence[bytes]) -> Mask:
+        """Those wanted, of the blocks from number `first` on, in which one of `words` is, whole and not compressed.
+
+        All of them where keys are compressed, or something looks wrong.
+        """
+        bounds = self.bounds[first : first + len(wanted) + 1]
+        stretch = self.file.stretch(Span(int(bounds[0]), int(bounds[-1]))) if self.file.compression != BLOCK else None
+        if stretch is None:
+            return wanted
+        found, ends = wanted.copy(), np.cumsum([len(word) for word in words], dtype=np.int64)
+        needles = np.frombuffer(b"".join(words), np.uint8)
+        is_good = find.blocks_having(*stretch.place, bounds - bounds[0], needles, ends, memmem(), found)
+        return found if is_good else wanted
 
     def _span(self, keys: KeyRange) -> Span:
-        start, end = self._file.start, self._file.size
+        start, end = self.file.start, self.file.size
         if keys.low is not None:
-            before = bisect_left(self._keys, keys.low) - 1
-            start = self._positions[before] if before >= 0 else start
+            before = self._first_from(keys.low) - 1
+            start = int(self.bounds[before]) if before >= 0 else start
         if keys.high is not None:
-            after = bisect_left(self._keys, keys.high) + (self._file.compression == BLOCK)
-            end = self._positions[after] if after < len(self._positions) else end
+            after = self._first_from(keys.high) + (self.file.compression == BLOCK)
+            end = int(self.bounds[after]) if after < len(self.keys) else end
         return Span(start, max(start, end))
 
+    def _first_from(self, key: bytes) -> int:
+        return int(self.keys.search_sorted(key, side="left"))
 
-def _index_of(path: Path) -> tuple[list[bytes], list[int]]:
+
+def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
     """The keys and positions of a MapFile's index. Raises FormatError."""
     if not (path / INDEX).is_file():
         with MapFileReader(path) as reader:
             entries = reader.index_entries()
-        return [DataInput(key).read_text_bytes() for key, _ in entries], [position for _, position in entries]
+        texts = [DataInput(key).read_text_bytes() for key, _ in entries]
+        return pl.Series("key", texts, dtype=pl.Binary), np.array([position for _, position in entries], np.int64)
     file = SpannedFile(path / INDEX)
     file.require(LongWritable.class_name)
-    keys: list[bytes] = []
-    positions: list[int] = []
+    keys: list[pl.Series] = [pl.Series("key", [], dtype=pl.Binary)]
+    positions: list[Offsets] = [np.empty(0, np.int64)]
     for span in file.spans():
         for batch in file.batches(span):
             if not batch.size:
                 continue
-            keys += keys_of(batch).to_list()
+            keys.append(keys_of(batch))
             if (batch.value_len != _LONG).any():
                 raise FormatError("an index whose values are no longs", path=path / INDEX)
             bytes_of = np.lib.stride_tricks.sliding_window_view(batch.values, _LONG)[batch.value_at]
-            positions += np.ascontiguousarray(bytes_of).view(">i8").reshape(-1).tolist()
-    for earlier, later in pairwise(keys):
-        if later < earlier:
-            raise FormatError("index out of order", path=path, expected=f"a key after {earlier!r}", found=later)
-    return keys, positions
+            positions.append(np.ascontiguousarray(bytes_of).view(">i8").reshape(-1).astype(np.int64))
+    every = pl.concat(keys).rechunk()
+    strings = from_series(every)
+    wrong = find.out_of_order(strings.views, strings.addresses)
+    if wrong >= 0:
+        raise FormatError(
+            "index out of order", path=path, expected=f"a key after {every[wrong - 1]!r}", found=every[wrong]
+        )
+    return every, np.concatenate(positions)
 
 
 def cut(parts: Iterable[SortedPart], size: int) -> list[KeyRange]:

@@ -16,9 +16,9 @@ import math
 import mmap
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -28,10 +28,9 @@ from minutch.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
 from minutch.formats.compress import DEFAULT_CODEC, NO_LIMIT, codec
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
-from minutch.kernels import find, sums
+from minutch.kernels import find
 from minutch.kernels.arrow import Bytes
-from minutch.kernels.libdeflate import libdeflate
-from minutch.records.batch import Batch, Lengths, Offsets, keys_of, string_column
+from minutch.records.batch import Batch, Lengths, Offsets, Stretch, keys_of, string_column
 from minutch.tables.parallel import ordered
 from minutch.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
 
@@ -44,6 +43,8 @@ _PAGE = "org.apache.nutch.protocol.Content"
 """Pages are as large as http.content.limit lets them be."""
 _NO_ROOM = -2
 
+T = TypeVar("T")
+
 Decode = Callable[[Batch], pl.DataFrame]
 Choice = Callable[[pl.Series], pl.Series]
 """Of keys (Binary) which ones are wanted (Boolean)."""
@@ -54,6 +55,10 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+
+Read = Callable[["SpannedFile", Span], Iterable[T]]
+"""What reads a stretch of a file, in one piece or in several."""
 
 
 def scan(
@@ -71,8 +76,7 @@ def scan(
     `stored` leaves each value as the zlib stream that it is in the file, or makes one of it.
     Raises FormatError: damage, or other classes than <Text, value_class>.
     """
-    file = _opened(path, value_class, span_size, stored)
-    return _scan_files([file], decode, threads)
+    return scan_all([path], value_class, decode, threads=threads, span_size=span_size, stored=stored)
 
 
 def scan_all(
@@ -85,30 +89,41 @@ def scan_all(
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """The records of several files, one after the other, as `scan` reads them; small ones are read side by side."""
-    return _scan_files((_opened(path, value_class, span_size, stored) for path in paths), decode, threads)
+    files = (opened(path, value_class, span_size=span_size, stored=stored) for path in paths)
+    return read_all(((file, span) for file in files for span in file.spans()), batchwise(decode), threads)
 
 
-def _opened(path: Path, value_class: str, span_size: int, stored: bool) -> SpannedFile:
+def opened(path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False) -> SpannedFile:
+    """The file, or that of the MapFile, at `path`. Raises FormatError where it does not hold <Text, value_class>."""
     file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
     file.require(value_class)
     return file
 
 
-def _scan_files(files: Iterable[SpannedFile], decode: Decode, threads: int) -> Iterator[pl.DataFrame]:
-    def tables(file: SpannedFile, span: Span) -> Iterator[pl.DataFrame]:
+def batchwise(decode: Callable[[Batch], T]) -> Read[T]:
+    """Reads a stretch batch by batch."""
+
+    def read(file: SpannedFile, span: Span) -> Iterator[T]:
         for batch in file.batches(span):
             try:
                 yield decode(batch)
             except FormatError as exc:
                 raise exc.within(file.path) from exc
 
-    def read(place: tuple[SpannedFile, Span]) -> Iterator[pl.DataFrame]:
-        found = tables(*place)
-        return chain((next(found),), found)  # one is decoded here; there are more only where little unpacks to much
+    return read
 
-    return chain.from_iterable(
-        ordered(read, ((file, span) for file in files for span in file.spans()), threads, leave=True)
-    )
+
+def read_all(
+    pieces: Iterable[tuple[Any, ...]], read: Callable[..., Iterable[pl.DataFrame]], threads: int = 0
+) -> Iterator[pl.DataFrame]:
+    """What `read` makes of each piece, in their order; several are read side by side. Raises FormatError."""
+
+    def begun(piece: tuple[Any, ...]) -> Iterator[pl.DataFrame]:
+        found = iter(read(*piece))
+        first = list(islice(found, 1))  # one is made here; there are more only where little unpacks to much
+        return chain(first, found)
+
+    return chain.from_iterable(ordered(begun, pieces, threads, leave=True))
 
 
 def data_file(path: Path) -> Path:
@@ -129,6 +144,7 @@ class SpannedFile:
                 reader.compression == NONE or reader.codec == DEFAULT_CODEC
             )
             self.start = reader.header_end
+        self._marker = np.frombuffer(self.sync, np.uint8)
         self._most = NO_LIMIT if self.value_class == _PAGE else MOST
         self.size = path.stat().st_size
         self._span_size = span_size
@@ -208,14 +224,13 @@ class SpannedFile:
 
     def batch(self, span: Span, most: int = NO_LIMIT) -> Batch:
         """The records of a span. Raises FormatError for damage, LargeSpanError if they unpack to more than `most`."""
-        found = self._find(span, most) if self._is_usual and span.end > span.start else None
+        found = self._find(span, most)
         return self._read(span, most) if found is None else found
 
     def keys(self, span: Span) -> pl.Series:
         """The keys of a span (Binary); values that are compressed one by one stay so. Raises FormatError."""
-        batch = None
-        if self._is_usual and self.compression != BLOCK:
-            batch = _find_plain(self._map(0, self.size), span, self.sync)
+        stretch = self.stretch(span) if self.compression != BLOCK else None
+        batch = None if stretch is None else _find_plain(stretch)
         batch = self.batch(span) if batch is None else batch
         return string_column("key", batch.keys, batch.key_at, batch.key_len)
 
@@ -224,21 +239,8 @@ class SpannedFile:
 
         Where values are compressed one by one those of other keys stay so. Raises FormatError.
         """
-        found = self._find(span, wanted=wanted) if self._is_usual and span.end > span.start else None
-        return _chosen(self._read_between(span), wanted) if found is None else found
-
-    def _read_between(self, span: Span) -> Batch:
-        if self.compression == BLOCK:
-            return self._read(span)
-        keys: list[bytes] = []
-        values: list[bytes] = []
-        with SequenceFileReader(self.path, most=self._most) as reader:
-            reader.seek(span.start)
-            records = iter(reader)
-            while reader.position < span.end and (record := next(records, None)) is not None:
-                keys.append(self._key(record[0]))
-                values.append(record[1])
-        return Batch.of(keys, values)
+        found = self._find(span, wanted=wanted)
+        return _chosen(self._read(span), wanted) if found is None else found
 
     def _key(self, key: bytes) -> bytes:
         try:
@@ -246,37 +248,54 @@ class SpannedFile:
         except FormatError as exc:
             raise exc.at(f"{self.path}, key {key!r}") from exc
 
-    def _find(self, span: Span, most: int = NO_LIMIT, wanted: Choice | None = None) -> Batch | None:
-        """The records (wanted) by kernels; None if something looks wrong."""
+    def stretch(self, span: Span) -> Stretch | None:
+        """A span in memory, as kernels take it; None where they can't: another version, or nothing at all."""
+        if not self._is_usual or span.end <= span.start:
+            return None
         checksums, chunk = self._read_sums()
         unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)
         base = span.start // unit * unit
-        end = min(self.size, -(-span.end // chunk) * chunk)
-        data = self._map(base, end)
-        local = Span(span.start - base, span.end - base)
-        if not sums_match(data, local, checksums[base // chunk * 4 :], chunk):
+        data = self._map(base, min(self.size, -(-span.end // chunk) * chunk))
+        sums = checksums[base // chunk * 4 :]
+        return Stretch(data, span.start - base, span.end - base, self._marker, sums, chunk)
+
+    def _find(self, span: Span, most: int = NO_LIMIT, wanted: Choice | None = None) -> Batch | None:
+        """The records (wanted) by kernels; None if something looks wrong."""
+        stretch = self.stretch(span)
+        if stretch is None:
             return None
-        if self._stored and self.compression == RECORD and len(checksums):
-            return _find_plain(data, local, self.sync, most, wanted)
-        found = _FINDERS[self.compression](data, local, self.sync, most, wanted)
+        if self._stored and self.compression == RECORD and len(stretch.sums):
+            return _find_plain(stretch, most, wanted)
+        found = _FINDERS[self.compression](stretch, most, wanted)
         return deflated(found) if found is not None and self._stored else found
 
     def _read(self, span: Span, most: int = NO_LIMIT) -> Batch:
         """The records one by one."""
-        start = 0 if span.start == self.start else span.start
-        end = None if span.end == self.size else span.end
         keys: list[bytes] = []
         values: list[bytes] = []
         unpacked = 0
-        with SequenceFileReader(self.path, start=start, end=end, most=self._most) as reader:
-            for key, value in reader:
-                unpacked += len(key) + len(value)
-                if self.compression != NONE and unpacked > most:
-                    raise _too_large(most)
-                keys.append(self._key(key))
-                values.append(value)
+        for key, value in self._records(span):
+            unpacked += len(key) + len(value)
+            if self.compression != NONE and unpacked > most:
+                raise _too_large(most)
+            keys.append(self._key(key))
+            values.append(value)
         batch = Batch.of(keys, values)
         return deflated(batch) if self._stored else batch
+
+    def _records(self, span: Span) -> Iterator[tuple[bytes, bytes]]:
+        start = 0 if span.start == self.start else span.start
+        end = None if span.end == self.size else span.end
+        if self.compression == BLOCK:
+            with SequenceFileReader(self.path, start=start, end=end, most=self._most) as reader:
+                yield from reader
+            return
+        with SequenceFileReader(self.path, most=self._most) as reader:
+            if start:
+                reader.seek(start)
+            records = iter(reader)
+            while reader.position < span.end and (record := next(records, None)) is not None:
+                yield record
 
     def _read_sums(self) -> tuple[Bytes, int]:
         """The sums in the file's sibling (empty if there is none) and the bytes per sum."""
@@ -294,47 +313,39 @@ class SpannedFile:
         return np.frombuffer(mapped, np.uint8)
 
 
-def sums_match(data: Bytes, span: Span, checksums: Bytes, size: int) -> bool:
-    """Whether the chunks of `size` bytes that `span` touches have these CRCs; True where there are none."""
-    if not len(checksums):
-        return True
-    first, last = span.start // size, -(-span.end // size)
-    return bool(sums.first_bad_sum(data, first, last, size, checksums, libdeflate().crc32) < 0)
-
-
 def _chosen(batch: Batch, wanted: Choice | None) -> Batch:
     if wanted is None or not batch.size:
         return batch
     return batch.filter(wanted(keys_of(batch)).to_numpy())
 
 
-def _find_plain(
-    data: Bytes, span: Span, sync: bytes, most: int = NO_LIMIT, wanted: Choice | None = None
-) -> Batch | None:
-    marker = np.frombuffer(sync, np.uint8)
-    room = (span.end - span.start) // _TYPICAL_RECORD + 16
+def _find_plain(stretch: Stretch, most: int = NO_LIMIT, wanted: Choice | None = None) -> Batch | None:
+    room = (stretch.end - stretch.start) // _TYPICAL_RECORD + 16
     while True:
         key_at, value_at = np.empty(room, np.int64), np.empty(room, np.int64)
         key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
-        count = find.walk(data, span.start, span.end, marker, key_at, key_len, value_at, value_len)
+        count = find.walk(*stretch.place, key_at, key_len, value_at, value_len)
         if count != _NO_ROOM:
             break
         room *= 3
     if count < 0:
         return None
-    batch = Batch(data, key_at[:count], key_len[:count], data, value_at[:count], value_len[:count])
-    return _chosen(batch, wanted)
+    keys, values = (key_at[:count], key_len[:count]), (value_at[:count], value_len[:count])
+    return _chosen(Batch(stretch.data, *keys, stretch.data, *values), wanted)
 
 
-def _find_compressed_values(data: Bytes, span: Span, sync: bytes, most: int, wanted: Choice | None) -> Batch | None:
-    batch = _find_plain(data, span, sync, most, wanted)
+def _find_compressed_values(stretch: Stretch, most: int, wanted: Choice | None) -> Batch | None:
+    batch = _find_plain(stretch, most, wanted)
     return None if batch is None else inflated(batch, most)
 
 
-def _find_blocks(data: Bytes, span: Span, sync: bytes, most: int, wanted: Choice | None) -> Batch | None:
+def _find_blocks(stretch: Stretch, most: int, wanted: Choice | None) -> Batch | None:
+    if not stretch.is_whole:
+        return None
     blocks: list[Batch] = []
-    source = DataInput(data[: span.end].data)
-    source.skip(span.start)
+    source = DataInput(stretch.data[: stretch.end].data)
+    source.skip(stretch.start)
+    sync = stretch.marker.tobytes()
     unpacked = 0
     try:
         while source.remaining:
@@ -391,7 +402,7 @@ def _join(blocks: list[Batch]) -> Batch:
     )
 
 
-_FINDERS: dict[str, Callable[[Bytes, Span, bytes, int, Choice | None], Batch | None]] = {
+_FINDERS: dict[str, Callable[[Stretch, int, Choice | None], Batch | None]] = {
     NONE: _find_plain,
     RECORD: _find_compressed_values,
     BLOCK: _find_blocks,

@@ -1,6 +1,6 @@
 """Hosts and domains of columns of URLs: what fetch lists are partitioned and limited by.
 
-Plain URLs, which nearly all are, are taken apart by one expression; the others, and each distinct host, by `urls.parts`
+Plain URLs, which nearly all are, are taken apart by a kernel; the others, and each distinct host, by `urls.parts`
 and `urls.domains`.
 
 Source: java.net.URL.getHost, org.apache.nutch.util.URLUtil.getDomainName.
@@ -9,40 +9,43 @@ Source: java.net.URL.getHost, org.apache.nutch.util.URLUtil.getDomainName.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from minutch.errors import UrlError
-from minutch.kernels.arrow import Bytes
+from minutch.kernels.arrow import Bytes, from_series, to_series
 from minutch.kernels.hosts import find_hosts
-from minutch.records.batch import Lengths, Offsets, string_column
+from minutch.records.batch import Lengths, Offsets, places
 from minutch.urls.domains import domain_of
 from minutch.urls.parts import parse
-
-_PLAIN: Final = r"^https?://([A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]|$)"
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:
     """The host of each URL (String) as it is spelled there; null for what is no URL, and for null."""
-    hosts = urls.str.extract(_PLAIN).alias("host")
-    others = (hosts.is_null() & urls.is_not_null()).arg_true()
-    if not len(others):
-        return hosts
-    return hosts.scatter(others, map_distinct(urls.gather(others), _host, pl.String()))
+    strings = from_series(urls)
+    hosts, others = _plain_hosts(0, *places(strings))
+    return hosts.scatter(others, map_distinct(urls.gather(others), _host, pl.String())) if len(others) else hosts
 
 
 def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
-    """As `hosts_of`, of URLs that lie at offsets of a buffer; nothing is copied."""
-    host_at, host_len = np.empty(len(at), np.int64), np.empty(len(at), np.int32)
-    unusual = find_hosts(keys, at, length, host_at, host_len)
-    hosts = string_column("host", keys, host_at, host_len, least=0).cast(pl.String)
-    if not unusual:
+    """As `hosts_of`, of URLs that lie at offsets of a buffer."""
+    hosts, others = _plain_hosts(keys.ctypes.data, at, length)
+    if not len(others):
         return hosts
-    others = np.flatnonzero(host_len < 0)
-    urls = [keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace") for row in others]
-    return hosts.scatter(others, pl.Series([_host(url) for url in urls], dtype=pl.String))
+    strange = [keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace") for row in others]
+    return hosts.scatter(others, pl.Series([_host(url) for url in strange], dtype=pl.String))
+
+
+def _plain_hosts(base: int, at: Offsets, length: Lengths) -> tuple[pl.Series, Offsets]:
+    """The hosts of the plain ones among URLs at distances from an address, and the rows of the others."""
+    count = len(at)
+    out = np.empty(int(length.sum(dtype=np.int64)), np.uint8)  # what is not written to takes no memory
+    views, valid = np.empty((count, 4), np.int32), np.zeros(-(-count // 8), np.uint8)
+    used = find_hosts(base, at, length, out, views, valid)
+    others = np.flatnonzero(np.unpackbits(valid, count=count, bitorder="little") == 0)
+    return to_series("host", views, [out[:used]], valid if len(others) else None, is_text=True), others
 
 
 def _host(url: str) -> str | None:

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.querying [--urls 1000000] [--folder DIR] [--repeat 3] [--json FILE]
 
-Prints a Markdown table: seconds of each query in both, the ratio, and the peak of memory of the process. Every query
+Prints a Markdown table: seconds of each query in both, the ratio, and the peak of the process's own memory. Every query
 runs in a process of its own, by `minutch.query.session` or by Polars over the Parquet file that the same tables were
 written to; of --repeat runs the fastest counts, and both take turns. The goal is a ratio of at most 3, and less than
 1 GB. Without --folder the data are in a temporary folder that goes away.
@@ -81,12 +81,12 @@ def answer(folder: Path, source: str, query: str) -> None:
 
 
 def ask(folder: Path, source: str, query: str) -> tuple[float, int, object]:
-    """Seconds, peak of memory and rows of a query in a new process."""
+    """Seconds, peak of private memory and rows of a query in a new process."""
     command = [sys.executable, "-m", "tests.benchmarks.querying", "--answer", source, query, "--folder", str(folder)]
     with tempfile.TemporaryDirectory() as scratch:
         cost = run(command, cwd=Path(scratch), env={**os.environ, "PYTHONPATH": str(PROJECT)})
         said = json.loads((Path(scratch) / "command.log").read_text().splitlines()[-1])
-    return said["seconds"], cost.peak_bytes, said["rows"]
+    return said["seconds"], cost.private_bytes, said["rows"]
 
 
 def measure(folder: Path, query: str, repeat: int) -> Result:

@@ -13,7 +13,8 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.fetchlist.partition import UrlPartitioner
 from minutch.formats.javahash import string_hash
-from minutch.urls.hosts import domains_of, hosts_of
+from minutch.records.batch import Batch
+from minutch.urls.hosts import domains_of, hosts_at, hosts_of
 from minutch.urls.parts import host_of
 
 PLAIN = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})
@@ -41,7 +42,11 @@ PIECES = st.sampled_from(
 
 @given(st.lists(st.lists(PIECES, max_size=8).map("".join), min_size=1, max_size=10))
 def test_the_quick_way_agrees_with_urls_parts(urls: list[str]) -> None:
-    assert hosts_of(pl.Series(urls)).to_list() == [host_of(url) for url in urls]
+    repeated = [again for url in urls for again in (url, url, url + "/x")]
+    hosts = [host_of(url) for url in repeated]
+    assert hosts_of(pl.Series(repeated)).to_list() == hosts
+    keys = Batch.of([url.encode() for url in repeated], [])
+    assert hosts_at(keys.keys, keys.key_at, keys.key_len).to_list() == hosts
 
 
 def test_domains() -> None:
