@@ -20,10 +20,9 @@ from minutch.archive.arcfile import DEFAULT_LIMIT, ArcFiles
 from minutch.archive.commoncrawl import fetch_time
 from minutch.archive.httpheaders import fitted_head, rebuilt_head
 from minutch.archive.jsontext import valid
-from minutch.archive.sources import Capture, captures, find_segments
-from minutch.archive.warcfile import Output, target_uri
+from minutch.archive.sources import NO_URI, Capture, captures, find_segments, uri_of
+from minutch.archive.warcfile import Output
 from minutch.arguments import Flag, parse
-from minutch.errors import UrlError
 from minutch.formats.writables import Text
 from minutch.job import Counters, JobContext
 from minutch.records.content import Content
@@ -54,7 +53,6 @@ FLAGS: Final = (
 WRITTEN: Final = "pages written"
 NO_CONTENT: Final = "pages without content"
 NO_TIME: Final = "pages without a fetch time"
-NO_URI: Final = "pages without a URI"
 FILES: Final = "ARC files"
 
 _CODE: Final = Text(RESPONSE_CODE_KEY)
@@ -130,10 +128,8 @@ def _write(files: ArcFiles, capture: Capture) -> str:
     time = _time(content, datum)
     if time is None:
         return NO_TIME
-    try:
-        target = target_uri(capture.url)
-    except UrlError as error:
-        log.warning("Invalid URI %s: %s", capture.url, error)
+    target = uri_of(capture.url)
+    if target is None:
         return NO_URI
     head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", len(content.content))
     block = valid(head or rebuilt_head(_code(datum), content.metadata, len(content.content))).encode() + content.content

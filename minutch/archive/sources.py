@@ -9,8 +9,10 @@ from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Final
 
-from minutch.errors import StoreError
+from minutch.archive.warcfile import target_uri
+from minutch.errors import StoreError, UrlError
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import lookup
 from minutch.records.content import Content
@@ -20,6 +22,8 @@ from minutch.records.parsetext import ParseText
 from minutch.segment.store import CONTENT, CRAWL_GENERATE, LAYOUTS, Segment, decode, segments_in
 
 log = logging.getLogger(__name__)
+
+NO_URI: Final = "pages without a URI"
 
 
 def find_segments(paths: Iterable[Path]) -> list[Segment]:
@@ -39,6 +43,15 @@ def find_segments(paths: Iterable[Path]) -> list[Segment]:
     if not found:
         raise StoreError(f"No segment directories found in [{', '.join(map(str, given))}]")
     return found
+
+
+def uri_of(url: str) -> str | None:
+    """A page's URL as a URI, by which archives know it; None, and a warning, where none can be made of it (NO_URI)."""
+    try:
+        return target_uri(url)
+    except UrlError as error:
+        log.warning("Invalid URI %s: %s", url, error)
+        return None
 
 
 def pages(segment: Segment) -> Iterator[tuple[str, Content]]:

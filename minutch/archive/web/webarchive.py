@@ -30,12 +30,11 @@ from minutch.archive.pagerecords import (
     write_request,
     write_revisit,
 )
-from minutch.archive.sources import Capture, captures, find_segments
-from minutch.archive.warcfile import DEFAULT_LIMIT, DIGESTS, SHA1, V1_1, Output, Record, WarcFiles, level_of, target_uri
+from minutch.archive.sources import NO_URI, Capture, captures, find_segments, uri_of
+from minutch.archive.warcfile import DEFAULT_LIMIT, DIGESTS, SHA1, V1_1, Output, Record, WarcFiles, level_of
 from minutch.archive.warcinfo import crawler_info
 from minutch.archive.web.languages import three_letters
 from minutch.arguments import Arguments, Flag, fail
-from minutch.errors import UrlError
 from minutch.formats.writables import Text
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
@@ -51,7 +50,6 @@ UNCHANGED: Final = "revisits: not modified"
 SAME: Final = "revisits: same content"
 TWICE: Final = "pages written before"
 NO_CONTENT: Final = "URLs without content"
-NO_URI: Final = "pages without a URI"
 RECORDS: Final = "WARC records"
 
 OPTIONS: Final = """\t<segment>\ta segment, a folder of segments, or the folder of a crawl
@@ -190,10 +188,8 @@ class Archive:
         time = _time_of(capture)
         if time is None or (content is None and not unchanged):
             return NO_CONTENT
-        try:
-            target = target_uri(capture.url)
-        except UrlError as error:
-            log.warning("Invalid URI %s: %s", capture.url, error)
+        target = uri_of(capture.url)
+        if target is None:
             return NO_URI
         digest = "" if content is None or unchanged else self.files.digest(content.content)
         if (time, digest) in self._seen:
