@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from minutch.archive.sources import given_segments
 from minutch.archive.web.cdxj import Index, write_index
 from minutch.archive.web.webarchive import FLAGS as COMMON
-from minutch.archive.web.webarchive import OPTIONS, Nowhere, planned, segment_words, write_archive
+from minutch.archive.web.webarchive import OPTIONS, Nowhere, planned, write_archive
 from minutch.arguments import parse
 from minutch.job import JobContext
 from minutch.tables.textparts import output_file
@@ -24,8 +25,8 @@ FLAGS: Final = COMMON
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    words, out = segment_words(given, USAGE)
-    plan = planned(given, words, USAGE)
+    paths, out = given_segments(given, USAGE)
+    plan = planned(given, paths, USAGE)
     with output_file(out) as path, Index(path.parent) as index:
         counters = write_archive(plan, context, lambda name: Nowhere(), [index])
         write_index(path, index.sorted())

@@ -26,11 +26,11 @@ from typing import IO, Any, Final, Self
 from isal import isal_zlib
 
 from minutch.archive.jsontext import valid
-from minutch.archive.sources import Capture
+from minutch.archive.sources import Capture, given_segments
 from minutch.archive.warcfile import V1_1, Output, warc_date
 from minutch.archive.web.cdxj import Index
 from minutch.archive.web.webarchive import FLAGS as COMMON
-from minutch.archive.web.webarchive import OPTIONS, Beside, Plan, planned, segment_words, write_archive
+from minutch.archive.web.webarchive import OPTIONS, Beside, Plan, planned, write_archive
 from minutch.arguments import Flag, parse
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
@@ -54,8 +54,8 @@ _EARLIEST: Final = 315_532_800_000
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    words, out = segment_words(given, USAGE)
-    plan = planned(given, words, USAGE)
+    paths, out = given_segments(given, USAGE)
+    plan = planned(given, paths, USAGE)
     with (
         output_file(out) as path,
         Package(path, plan) as package,
