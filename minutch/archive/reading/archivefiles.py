@@ -59,6 +59,9 @@ _VISITS: Final[dict[int, Callable[[Iterable[Record]], Iterator[Visit | Record]]]
 }
 
 
+Through = Callable[[Iterable[Record]], Iterator[Record]]
+
+
 @dataclass(frozen=True, slots=True)
 class ArchiveFile:
     """A file of records, or a part of a file that is one: an entry of a WACZ."""
@@ -95,10 +98,13 @@ class OpenArchive:
         )
         self.reader = RecordReader(self._source, archive.grammar, archive.name, most=most)
 
-    def visits(self) -> Iterator[Visit | Record]:
-        """All visits in order, and the records that belong to none. StoreError if the file can't be read on."""
+    def visits(self, through: Through = iter) -> Iterator[Visit | Record]:
+        """All visits in order, and the records that belong to none. StoreError if the file can't be read on.
+
+        The records pass `through` on their way.
+        """
         try:
-            yield from _VISITS[id(self.archive.grammar)](self.reader)
+            yield from _VISITS[id(self.archive.grammar)](through(self.reader))
         except OSError as exc:
             raise StoreError(f"{self.archive.name}: can't be read: {exc.strerror}") from exc
 
@@ -139,9 +145,10 @@ class OpenArchives:
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """A file of CDXJ lines."""
+    """A file of CDXJ lines. `folders` are where the archives may lie that it names, beside its own."""
 
     path: Path
+    folders: tuple[Path, ...] = ()
 
 
 def find_archives(paths: Iterable[Path]) -> Iterator[ArchiveFile | IndexFile]:

@@ -57,6 +57,11 @@ class ByteSource(Protocol):
     def place(self) -> Place:
         """Where `window[at]` lies."""
 
+    @property
+    def end(self) -> int | None:
+        """The offset behind what was used; None in the middle of a member."""
+        ...
+
     def go_to(self, place: Place) -> None:
         """Make `place` the beginning of the window, which may be empty then."""
 
@@ -101,6 +106,10 @@ class PlainSource:
 
     def place(self) -> Place:
         return Place(self._read_to - len(self.window) + self.at)
+
+    @property
+    def end(self) -> int:
+        return self.place().offset
 
     def go_to(self, place: Place) -> None:
         self.window, self.at = b"", 0
@@ -319,6 +328,13 @@ class MemberSource(ABC):
     def place(self) -> Place:
         position, offset, inner = next(mark for mark in reversed(self._marks) if mark[0] <= self.at)
         return Place(offset, inner + self.at - position)
+
+    @property
+    def end(self) -> int | None:
+        if self._ended and self.at >= len(self.window):
+            return self._offset
+        place = self.place()
+        return None if place.inner else place.offset
 
     def go_to(self, place: Place) -> None:
         here = self.place()
