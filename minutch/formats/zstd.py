@@ -19,6 +19,11 @@ def compress(data: bytes) -> bytes:
     return bytes(zstd.compress(data))
 
 
+def compressor() -> Any:
+    """A compressor of one frame, as bz2's."""
+    return zstd.ZstdCompressor()
+
+
 def decompressor(window_log: int, shared: Any = None) -> Any:
     """A decompressor of one frame, as bz2's; windows up to 2 ** `window_log` bytes. It raises ZstdError.
 
