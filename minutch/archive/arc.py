@@ -20,10 +20,9 @@ from minutch.archive.arcfile import DEFAULT_LIMIT, ArcFiles
 from minutch.archive.commoncrawl import fetch_time
 from minutch.archive.httpheaders import fitted_head, rebuilt_head
 from minutch.archive.jsontext import valid
-from minutch.archive.sources import Capture, captures, find_segments
-from minutch.archive.warcfile import Output, target_uri
+from minutch.archive.sources import DIR, NO_URI, Capture, captures, find_segments, given_segments, uri_of
+from minutch.archive.warcfile import Output
 from minutch.arguments import Flag, parse
-from minutch.errors import UrlError
 from minutch.formats.writables import Text
 from minutch.job import Counters, JobContext
 from minutch.records.content import Content
@@ -41,12 +40,14 @@ log = logging.getLogger(__name__)
 
 PARSE_OUTPUT: Final = "parse-output"
 CRAWL_001: Final = "crawl-001"
-USAGE: Final = """export arc <segment>... <out> [options]
-\t<segment>\ta segment, or a folder of segments
+USAGE: Final = """export arc <segment>... [-dir <segments>] <out> [options]
+\t<segment>\ta segment, a folder of segments, or the folder of a crawl
+\t-dir <segments>\tall segments in a folder
 \t<out>\tthe new folder of the ARC files
 \t-layout name\tparse-output: segment/<millis>/ (default), or crawl-001: yyyy/MM/dd/<number>/
 \t-size bytes\tafter how many bytes the next file begins (default: 100000000)"""
 FLAGS: Final = (
+    DIR,
     Flag("-layout", value="name", choices=(PARSE_OUTPUT, CRAWL_001)),
     Flag("-size", value="bytes", convert=int),
 )
@@ -54,7 +55,6 @@ FLAGS: Final = (
 WRITTEN: Final = "pages written"
 NO_CONTENT: Final = "pages without content"
 NO_TIME: Final = "pages without a fetch time"
-NO_URI: Final = "pages without a URI"
 FILES: Final = "ARC files"
 
 _CODE: Final = Text(RESPONSE_CODE_KEY)
@@ -63,8 +63,8 @@ _BY_STATUS: Final = {STATUS_FETCH_REDIR_PERM: 301, STATUS_FETCH_REDIR_TEMP: 302}
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
-    given = parse(args, FLAGS, usage=USAGE, least=2)
-    *paths, out = map(Path, given.positional)
+    given = parse(args, FLAGS, usage=USAGE, least=1)
+    paths, out = given_segments(given, USAGE)
     layout, size = given.get("-layout", PARSE_OUTPUT), given.get("-size", DEFAULT_LIMIT)
     counters = export(find_segments(paths), out, context, layout=layout, size=size)
     context.report("export arc", counters)
@@ -130,10 +130,8 @@ def _write(files: ArcFiles, capture: Capture) -> str:
     time = _time(content, datum)
     if time is None:
         return NO_TIME
-    try:
-        target = target_uri(capture.url)
-    except UrlError as error:
-        log.warning("Invalid URI %s: %s", capture.url, error)
+    target = uri_of(capture.url)
+    if target is None:
         return NO_URI
     head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", len(content.content))
     block = valid(head or rebuilt_head(_code(datum), content.metadata, len(content.content))).encode() + content.content

@@ -31,11 +31,11 @@ from minutch.archive.mediatypes import MediaTypes
 from minutch.archive.names import epoch_name, page_name
 from minutch.archive.pagefiles import PageFiles, page_files
 from minutch.archive.pagerecords import write_page, write_request
-from minutch.archive.sources import find_segments, pages
-from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of, target_uri
+from minutch.archive.sources import NO_URI, find_segments, pages, uri_of
+from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
 from minutch.archive.warcinfo import crawler_info
 from minutch.arguments import Arguments, Flag, fail, parse
-from minutch.errors import StoreError, UrlError
+from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.linkdb.store import LinkDb
 from minutch.records.content import Content
@@ -83,7 +83,6 @@ FLAGS: Final = (
 WRITTEN: Final = "pages written"
 SEEN: Final = "pages written before"
 LEFT_OUT: Final = "pages of other types"
-NO_URI: Final = "pages without a URI"
 MAX_INLINKS: Final = 5001
 
 
@@ -208,10 +207,8 @@ class WarcPages(Writer):
         self._files, self._now = files, now
 
     def write(self, url: str, content: Content) -> str:
-        try:
-            target = target_uri(url)
-        except UrlError as error:
-            log.warning("Invalid URI %s: %s", url, error)
+        target = uri_of(url)
+        if target is None:
             return NO_URI
         fetched = fetch_time(content)
         time = self._now if fetched is None else fetched

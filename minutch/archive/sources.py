@@ -9,8 +9,11 @@ from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Final
 
-from minutch.errors import StoreError
+from minutch.archive.warcfile import target_uri
+from minutch.arguments import Arguments, Flag, fail
+from minutch.errors import StoreError, UrlError
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import lookup
 from minutch.records.content import Content
@@ -21,24 +24,70 @@ from minutch.segment.store import CONTENT, CRAWL_GENERATE, LAYOUTS, Segment, dec
 
 log = logging.getLogger(__name__)
 
+NO_URI: Final = "pages without a URI"
+DIR: Final = Flag("-dir", value="segments", repeats=True)
+_SEGMENTS: Final = "segments"
+
+
+def given_segments(given: Arguments, usage: str) -> tuple[list[Path], Path]:
+    """Of a command line `<segment>... [-dir <segments>] <out>` the places of segments, and the output. UsageError."""
+    if not given.positional:
+        fail("no output", usage)
+    *words, out = given.positional
+    paths = [Path(word) for word in (*words, *given.get(DIR.name, []))]
+    if not paths:
+        fail("no segments", usage)
+    return paths, Path(out)
+
+
+def segments_at(paths: Sequence[Path], needs: Sequence[str] = ()) -> list[Segment]:
+    """The segments at `paths`, in the folders there, and of the crawls there, in the order of their names.
+
+    In a folder those that have not all of `needs`, as they are not fetched yet, are left out with a warning.
+    StoreError if nothing is left.
+    """
+    found: list[Segment] = []
+    for path in paths:
+        segment = Segment(path)
+        if any(map(segment.has, LAYOUTS)):
+            found.append(segment)
+        else:
+            folder = path / _SEGMENTS
+            inside = segments_in(folder if folder.is_dir() else path)
+            found += [each for each in inside if _has(each, needs)]
+    return _some(found, paths)
+
+
+def _some(found: list[Segment], paths: Sequence[Path]) -> list[Segment]:
+    if not found:
+        raise StoreError(f"No segment directories found in [{', '.join(map(str, paths))}]")
+    return found
+
+
+def _has(segment: Segment, needs: Sequence[str]) -> bool:
+    """Whether a segment has all folders that are needed; a warning if not."""
+    missing = next((folder for folder in needs if not segment.has(folder)), None)
+    if missing is not None:
+        log.warning("%s has no %s: skipped", segment.path, missing)
+    return missing is None
+
 
 def find_segments(paths: Iterable[Path]) -> list[Segment]:
-    """The segments with content that are at `paths` or in the folders there, in the order of their names.
+    """Those of the segments at `paths` that have content.
 
     What is not fetched yet is left out with a warning; StoreError if nothing is left.
     """
-    found, given = [], list(paths)
-    for path in given:
-        segment = Segment(path)
-        is_segment = any(map(segment.has, LAYOUTS))
-        for each in [segment] if is_segment else segments_in(path):
-            if each.has(CONTENT):
-                found.append(each)
-            else:
-                log.warning("%s has no %s: skipped", each.path, CONTENT)
-    if not found:
-        raise StoreError(f"No segment directories found in [{', '.join(map(str, given))}]")
-    return found
+    given = list(paths)
+    return _some([segment for segment in segments_at(given) if _has(segment, (CONTENT,))], given)
+
+
+def uri_of(url: str) -> str | None:
+    """A page's URL as a URI, by which archives know it; None, and a warning, where none can be made of it (NO_URI)."""
+    try:
+        return target_uri(url)
+    except UrlError as error:
+        log.warning("Invalid URI %s: %s", url, error)
+        return None
 
 
 def pages(segment: Segment) -> Iterator[tuple[str, Content]]:

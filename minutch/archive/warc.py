@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from minutch.archive.pagerecords import write_page, write_parse_data, write_parse_text
-from minutch.archive.sources import Capture, captures
-from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of, target_uri
+from minutch.archive.sources import NO_URI, Capture, captures, uri_of
+from minutch.archive.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
-from minutch.errors import ConfigError, UrlError
+from minutch.errors import ConfigError
 from minutch.formats.checksum import ChecksumWriter
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_FETCH_NOTMODIFIED, STATUS_FETCH_SUCCESS
@@ -52,7 +52,6 @@ WRITTEN: Final = "pages written"
 NO_CONTENT: Final = "pages without content"
 NO_DATUM: Final = "pages without a fetch record"
 NO_SUCCESS: Final = "pages without success"
-NO_URI: Final = "pages without a URI"
 RECORDS: Final = "WARC records"
 
 _SUCCESSFUL: Final = (STATUS_FETCH_SUCCESS, STATUS_FETCH_NOTMODIFIED)
@@ -133,10 +132,8 @@ def _write(files: WarcFiles, capture: Capture, only_successful: bool) -> str:
         return NO_DATUM
     if only_successful and datum.status not in _SUCCESSFUL:
         return NO_SUCCESS
-    try:
-        target = target_uri(capture.url)
-    except UrlError as error:
-        log.warning("Invalid URI %s: %s", capture.url, error)
+    target = uri_of(capture.url)
+    if target is None:
         return NO_URI
     time = datum.fetch_time
     files.begin_page()

@@ -211,7 +211,7 @@ class Crawl:
             "updatedb": [crawldb, segment],
             "updatehostdb": ["-crawldb", crawldb, "-hostdb", hostdb],
             "invertlinks": [linkdb, segment, "-noNormalize", "-nofilter"],
-            "dedup": [crawldb, "-group", self.options.dedup_group],
+            "dedup": self._dedup_arguments(crawldb),
             "index": [crawldb, "-linkdb", linkdb, segment, "-deleteGone"],
             "clean": [crawldb],
         }[step]
@@ -219,6 +219,10 @@ class Crawl:
             return  # the fetcher has parsed already (fetcher.parse)
         extra = {"fetcher.timelimit.mins": str(self.options.time_limit)} if step == "fetch" else {}
         self._step(step, arguments, extra)
+
+    def _dedup_arguments(self, crawldb: str) -> list[str]:
+        near = self.options.dedup_near
+        return [crawldb, "-group", self.options.dedup_group, *([] if near is None else ["-near", str(near)])]
 
     def _generate_arguments(self) -> list[str]:
         arguments = [

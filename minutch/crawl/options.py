@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minutch.arguments import Flag, fail, parse
+from minutch.crawldb.nearduplicates import MOST_BITS
 
 USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
        crawl [options] [-s <seed_dir>] <crawl_dir> <num_rounds>
@@ -30,6 +31,7 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --num-threads <n>                 pages fetched at the same time (50)
   --num-fetchers <n>                taken and ignored: one machine, one fetcher (--num-slaves: its older name)
   --dedup-group none|host|domain    find duplicates everywhere, or within a host or domain (none)
+  --dedup-near <bits>               find near-duplicates, too: SimHash signatures that differ in so many bits
   --status <port>                   show a live page at this port of this machine; 0: any port
   -adddays <n>                      fetch also what will be due in so many days (0)
   -i, --index                       send each round's pages to the index
@@ -68,6 +70,7 @@ _FLAGS = (
     Flag("--num-threads", "n", int),
     Flag("--sitemaps-from-hostdb", "never|always|once", choices=("never", "always", "once")),
     Flag("--dedup-group", "none|host|domain", choices=("none", "host", "domain")),
+    Flag("--dedup-near", "bits", int),
 )
 
 
@@ -89,6 +92,7 @@ class CrawlOptions:
     time_limit: int = 180
     threads: int = 50
     dedup_group: str = "none"
+    dedup_near: int | None = None
     add_days: int = 0
     status_port: int | None = None
 
@@ -99,6 +103,9 @@ def parse_options(args: Sequence[str]) -> CrawlOptions:
     *seeds, crawl_dir, rounds = given.positional
     if seeds and given["-s"]:
         fail("the seeds are given twice", USAGE)
+    near = given["--dedup-near"]
+    if near is not None and not 0 <= near <= MOST_BITS:
+        fail(f"--dedup-near: expected 0 to {MOST_BITS} bits, found {near}", USAGE)
     return CrawlOptions(
         crawl_dir,
         _rounds(rounds),
@@ -114,6 +121,7 @@ def parse_options(args: Sequence[str]) -> CrawlOptions:
         time_limit=given.get("--time-limit-fetch", 180),
         threads=given.get("--num-threads", 50),
         dedup_group=given.get("--dedup-group", "none"),
+        dedup_near=near,
         add_days=given.get("-adddays", 0),
         status_port=given["--status"],
     )

@@ -87,6 +87,6 @@ def crawlcomplete(
         host, _, status = name.rpartition(" ")
         return {mode: host, "status": status}
 
-    write(tally(dbs, count, context), out, parts, describe if as_json else None)
+    write(tally(dbs, count, context), out, parts, describe if as_json else None, context.conf)
     log.info("CrawlCompletionStats: finished")
     return counters

@@ -79,6 +79,6 @@ def domainstats(
     def describe(name: str) -> dict[str, Any]:
         return {"status": name} if name in {FETCHED, NOT_FETCHED} else {mode: name, "status": FETCHED}
 
-    write(tally(dbs, count, context), out, parts, describe if as_json else None)
+    write(tally(dbs, count, context), out, parts, describe if as_json else None, context.conf)
     log.info("DomainStatistics: finished")
     return counters

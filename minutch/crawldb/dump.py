@@ -27,7 +27,6 @@ from minutch.expressions import compile_expression
 from minutch.formats.javahash import float32, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import status_name
-from minutch.tables.compression import output_compression
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
 from minutch.tables.matching import matching
@@ -116,7 +115,7 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
     """
     require_absent(out)
     db.require_parts()
-    select, compression = selection.compiled(), output_compression(context.conf)
+    select = selection.compiled()
     counters = Counters()
     counters.add(WRITTEN, 0)
     with (
@@ -125,7 +124,7 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
         context.progress("readdb -dump", db.estimate) as progress,
     ):
         for part in range(entries.parts):
-            with FORMATS[kind](folder / part_name(part), compression) as writer:
+            with FORMATS[kind](folder / part_name(part), context.conf) as writer:
                 for frame in entries.streams(part)[0]:
                     chosen = select(frame)
                     writer.write(chosen)
@@ -151,7 +150,7 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
                 found.append(_highest(wanted, count))
                 progress.advance(len(frame))
         top = _highest(sort_by_key(pl.concat(found)), count)
-        with text_part(folder, 0) as file:
+        with text_part(folder, 0, context.conf) as file:
             for key, score in top.iter_rows():
                 file.write(b"%s\t%s\n" % (float_to_string(score).encode(), key))
         mark_success(context.conf, folder)

@@ -21,15 +21,17 @@ from typing import Final, Protocol
 
 import polars as pl
 
+from minutch.conf import Configuration
 from minutch.formats import writables
 from minutch.formats.checksum import ChecksumWriter
+from minutch.formats.codecstream import CompressedWriter
 from minutch.formats.javahash import date_to_string, float_to_string
 from minutch.formats.writables import MapWritable, Writable
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
-from minutch.tables.compression import Compression
+from minutch.tables.compression import output_compression
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.frame import decode_keys
-from minutch.tables.textparts import float_texts
+from minutch.tables.textparts import float_texts, text_file
 from minutch.urls.hosts import map_distinct
 
 CSV_HEADER: Final = (
@@ -56,12 +58,17 @@ class Writer(Protocol):
 
 
 class _TextWriter(AbstractContextManager["_TextWriter"]):
-    """A text file with its checksums; `before` precedes the URL of each entry, `after` makes what follows it."""
+    """A text file; `before` precedes the URL of each entry, `after` makes what follows it."""
 
     def __init__(
-        self, path: Path, header: str, before: bytes, after: Callable[[pl.DataFrame], pl.Series], escape: bool = False
+        self,
+        file: ChecksumWriter | CompressedWriter,
+        header: str,
+        before: bytes,
+        after: Callable[[pl.DataFrame], pl.Series],
+        escape: bool = False,
     ) -> None:
-        self._file = ChecksumWriter(path)
+        self._file = file
         self._file.write(header.encode())
         self._before = before
         self._after = after
@@ -79,17 +86,17 @@ class _TextWriter(AbstractContextManager["_TextWriter"]):
         self._file.close()
 
 
-def _crawldb_writer(path: Path, compression: Compression) -> CrawlDataWriter:
-    return CrawlDataWriter(path, mapfile=True, **compression.options)
+def _crawldb_writer(path: Path, conf: Configuration) -> CrawlDataWriter:
+    return CrawlDataWriter(path, mapfile=True, **output_compression(conf).options)
 
 
-FORMATS: Final[dict[str, Callable[[Path, Compression], AbstractContextManager[Writer]]]] = {
-    "normal": lambda path, _: _TextWriter(path, "", b"", _normal),
-    "csv": lambda path, _: _TextWriter(path, CSV_HEADER, b'"', _csv),
-    "json": lambda path, _: _TextWriter(path, "", b'{"url": ', _json, escape=True),
+FORMATS: Final[dict[str, Callable[[Path, Configuration], AbstractContextManager[Writer]]]] = {
+    "normal": lambda path, conf: _TextWriter(text_file(path, conf), "", b"", _normal),
+    "csv": lambda path, _: _TextWriter(ChecksumWriter(path), CSV_HEADER, b'"', _csv),
+    "json": lambda path, _: _TextWriter(ChecksumWriter(path), "", b'{"url": ', _json, escape=True),
     "crawldb": _crawldb_writer,
 }
-"""Value of -format -> writer of a part."""
+"""Value of -format -> writer of a part. CSV and JSON are never compressed, as in Nutch."""
 
 
 def _normal(frame: pl.DataFrame) -> pl.Series:

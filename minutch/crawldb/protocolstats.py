@@ -59,6 +59,6 @@ def protocolstats(
     def describe(name: str) -> dict[str, Any]:
         return {"status": name} if name == UNFETCHED else {"code": name}
 
-    write(tally(dbs, count, context, packed=False), out, parts, describe if as_json else None)
+    write(tally(dbs, count, context, packed=False), out, parts, describe if as_json else None, context.conf)
     log.info("ProtocolStatistics: finished")
     return counters

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import MinutchError
 from minutch.job import JobContext, Progress
@@ -114,11 +115,11 @@ def count_of(name: str, count: int) -> pl.DataFrame:
     return pl.DataFrame({"key": [name.encode()], "count": [count]} if count else None, schema=_SCHEMA)
 
 
-def write(counts: pl.DataFrame, out: Path, parts: int, describe: Describe | None) -> None:
+def write(counts: pl.DataFrame, out: Path, parts: int, describe: Describe | None, conf: Configuration) -> None:
     """Write counts to the new folder `out`, as Nutch does or, with `describe`, as JSON. StoreError where it exists."""
     with output_folder(out) as folder:
         for number, table in enumerate(split(counts, parts)):
-            with text_part(folder, number) as part:
+            with text_part(folder, number, conf) as part:
                 for name, count in table.iter_rows():
                     part.write(b"%d\t%s\n" % (count, name) if describe is None else _json(name, count, describe))
 

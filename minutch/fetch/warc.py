@@ -24,11 +24,12 @@ from isal import isal_zlib
 from minutch.archive.httpheaders import status_of
 from minutch.archive.machine import this_machine
 from minutch.archive.pagerecords import NOT_MODIFIED, write_fetch_data, write_page, write_request, write_revisit
-from minutch.archive.warcfile import DEFAULT_LIMIT, V1_1, Output, WarcFiles, level_of, target_uri
+from minutch.archive.sources import uri_of
+from minutch.archive.warcfile import DEFAULT_LIMIT, V1_1, Output, WarcFiles, level_of
 from minutch.archive.warcinfo import crawler_info
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.errors import StoreError, UrlError
+from minutch.errors import StoreError
 from minutch.fetch.log import Frame, Part, Visit, cut, places
 from minutch.formats.writables import Text
 from minutch.records.metadata import RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
@@ -161,10 +162,9 @@ class PageArchive:
 
 
 def write_visit(files: WarcFiles, visit: Visit) -> None:
-    """The records of an answer; none for a URL that is no URI."""
-    try:
-        target = target_uri(visit.url)
-    except UrlError:
+    """The records of an answer; none for a URL that is no URI, which a warning names."""
+    target = uri_of(visit.url)
+    if target is None:
         return
     code = None
     if target.startswith(("http:", "https:")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Final
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -11,6 +11,7 @@ else:
     from backports import zstd
 
 ZstdError = zstd.ZstdError
+_DICTIONARY: Final = b"\x37\xa4\x30\xec"
 
 
 def compress(data: bytes) -> bytes:
@@ -18,6 +19,26 @@ def compress(data: bytes) -> bytes:
     return bytes(zstd.compress(data))
 
 
-def decompressor(window_log: int) -> Any:
-    """A decompressor of one frame, as bz2's; windows up to 2 ** `window_log` bytes. It raises ZstdError."""
-    return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: window_log})
+def compressor() -> Any:
+    """A compressor of one frame, as bz2's."""
+    return zstd.ZstdCompressor()
+
+
+def decompressor(window_log: int, shared: Any = None) -> Any:
+    """A decompressor of one frame, as bz2's; windows up to 2 ** `window_log` bytes. It raises ZstdError.
+
+    `shared` is a `dictionary`, if the frame may have been made with one.
+    """
+    return zstd.ZstdDecompressor(shared, {zstd.DecompressionParameter.window_log_max: window_log})
+
+
+def dictionary(data: bytes) -> Any:
+    """A dictionary: as zstd makes them, or any data that frames may refer to. ZstdError or ValueError."""
+    made = zstd.ZstdDict(data, is_raw=not data.startswith(_DICTIONARY))
+    zstd.ZstdDecompressor(made)
+    return made
+
+
+def frame_size(data: memoryview) -> int:
+    """The bytes of the frame that `data` begins with. ZstdError where it is not all there."""
+    return int(zstd.get_frame_size(data))

@@ -24,7 +24,6 @@ from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.errors import UrlError, UsageError
 from minutch.expressions import Expression, compile_expression
-from minutch.formats.checksum import ChecksumWriter
 from minutch.formats.javahash import date_time_to_string, float_to_string
 from minutch.hostdb.fields import text_of
 from minutch.hostdb.store import HostDb
@@ -33,7 +32,7 @@ from minutch.job import Counters, JobContext
 from minutch.records.metadata_columns import entries
 from minutch.tables.frame import decode_keys
 from minutch.tables.parallel import for_each
-from minutch.tables.textparts import output_folder, require_absent
+from minutch.tables.textparts import output_folder, require_absent, text_file
 from minutch.urls import parts
 
 log = logging.getLogger(__name__)
@@ -172,7 +171,7 @@ def write(db: HostDb, out: Path, dump: Dump, context: JobContext) -> Counters:
 
         def write_part(index: int) -> Counters:
             counted = Counters()
-            with ChecksumWriter(folder / f"part-m-{index:05d}") as file:
+            with text_file(folder / f"part-m-{index:05d}", context.conf) as file:
                 is_first = dump.header and dump.is_full
                 for hosts in db.scan_part(index):
                     if is_first and len(hosts):

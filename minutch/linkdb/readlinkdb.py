@@ -106,7 +106,7 @@ def _write(db: LinkDb, out: Path, conf: Configuration, pattern: JavaRegex | None
             for table in db.scan_part(index):
                 shuffle.add(table if pattern is None else table.filter(_matches(table["key"], pattern)))
         for part in range(parts):
-            with text_part(folder, part) as file:
+            with text_part(folder, part, conf) as file:
                 for table in shuffle.sorted(part):
                     file.write("".join(lines(table, db.layout)).encode())
                     counters.add(PAGES, table["key"].n_unique())

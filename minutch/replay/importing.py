@@ -9,17 +9,18 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from minutch.archive.reading.archivefiles import find_archives
+from minutch.archive.reading.answers import as_archived, content_limit
+from minutch.archive.reading.archivefiles import IndexFile, find_archives
 from minutch.archive.reading.visitindex import VisitIndex
 from minutch.arguments import Flag, fail, parse
-from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.replay.replayer import BESIDE, PLUGIN, VISITS, Replayer, Rules
+from minutch.replay.replayer import BESIDE, VISITS, Replayer, Rules
 from minutch.replay.segments import new_segments
 from minutch.replay.wanted import FLAGS as WANTED_FLAGS
 from minutch.replay.wanted import Wanted
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 USAGE: Final = """import warc|arc|wacz|cdxj <file>... <segments> [options]
 \t<file>\ta WARC, ARC, WACZ or CDXJ file, or a folder of such files
 \t<segments>\tthe folder of segments that new ones are put into
+\t-archives folder\twhere the archives lie that a CDXJ file names, if not beside it
 \t-host host\tonly visits to this host, or to all of `*.example.org`
 \t-mime type\tonly answers of this media type, or of all of `text/*`
 \t-status status\tonly answers with this status, or with one of `3xx`
@@ -36,9 +38,7 @@ USAGE: Final = """import warc|arc|wacz|cdxj <file>... <segments> [options]
 \t-to time\tonly visits up to the end of this time
 \t-normalize\tURL normalizers change the URLs
 \t-filter\tURL filters choose among them"""
-FLAGS: Final = (*WANTED_FLAGS, Flag("-normalize"), Flag("-filter"))
-LIMIT_PROPERTY: Final = "archive.content.limit"
-LIMIT: Final = 1 << 27
+FLAGS: Final = (*WANTED_FLAGS, Flag("-normalize"), Flag("-filter"), Flag("-archives", value="folder", repeats=True))
 SEGMENTS: Final = "segments"
 _UNLIMITED: Final = 0x7FFF_FFFF
 
@@ -52,18 +52,24 @@ def run(args: list[str], context: JobContext) -> int:
     except ValueError as exc:
         fail(str(exc), USAGE)
     rules = Rules(wanted, given["-normalize"], given["-filter"])
-    context.report("import", replay(files, parent, rules, context))
+    folders = tuple(map(Path, given.get("-archives", [])))
+    context.report("import", replay(files, parent, rules, context, folders=folders))
     return 0
 
 
-def replay(files: Sequence[Path], parent: Path, rules: Rules, context: JobContext) -> Counters:
+def replay(
+    files: Sequence[Path], parent: Path, rules: Rules, context: JobContext, *, folders: tuple[Path, ...] = ()
+) -> Counters:
     """Make segments in `parent` of the archives `files`; returns what was counted.
+
+    `folders` are where the archives lie that indexes among them name.
 
     StoreError or FormatError for what is no archive or can't be read; then there is no segment.
     """
-    archives = list(find_archives(files))
-    limit = context.conf.get_int(LIMIT_PROPERTY, LIMIT)
-    conf = _replaying(context.conf, files, limit)
+    found = find_archives(files)
+    archives = [replace(each, folders=folders) if isinstance(each, IndexFile) else each for each in found]
+    limit = content_limit(context.conf)
+    conf = as_archived(context.conf, files)
     with (
         new_segments(parent, conf, context.clock.now()) as segments,
         context.progress("import", unit="visits") as shown,
@@ -87,18 +93,3 @@ def replay(files: Sequence[Path], parent: Path, rules: Rules, context: JobContex
     counters |= {name: n for name, n in replayer.counters.items() if name in BESIDE}
     counters[SEGMENTS] = len(made)
     return counters
-
-
-def _replaying(conf: Configuration, files: Sequence[Path], limit: int) -> Configuration:
-    """A configuration in which archived answers are kept as they came, whatever is kept of fetched ones."""
-    return conf.with_values(
-        {
-            "archive.files": ",".join(map(str, files)),
-            "plugin.includes": f"{conf.get('plugin.includes', '')}|{PLUGIN}",
-            "http.content.limit": str(limit),
-            "http.agent.name": (conf.get("http.agent.name") or "").strip() or "minutch",
-            "store.http.headers": "true",
-            "store.http.request": "true",
-            "store.ip.address": "true",
-        }
-    )

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
+from minutch.archive.reading.answers import replays
 from minutch.archive.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives
 from minutch.archive.reading.bytesource import Place
 from minutch.archive.reading.cdxj import Entry
@@ -23,15 +24,13 @@ from minutch.archive.reading.indexed import entries_of
 from minutch.archive.reading.visitindex import VisitIndex, resolved
 from minutch.archive.reading.visits import Kind, Visit
 from minutch.conf import Configuration
-from minutch.errors import PluginError, UrlError
+from minutch.errors import UrlError
 from minutch.fetch.decisions import RedirectRules, ending, redirect_datum
 from minutch.fetch.log import Frame
 from minutch.fetch.recorder import Recorder
 from minutch.fetch.settings import RedirectSettings
 from minutch.job import Counters, Progress
-from minutch.plugin import points
 from minutch.plugin.chains import SCOPE_FETCHER, URLFilters, URLNormalizers
-from minutch.plugin.repository import PluginRepository
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus
 from minutch.records.content import Content
@@ -44,7 +43,6 @@ from minutch.urls.parts import parse
 
 log = logging.getLogger(__name__)
 
-PLUGIN: Final = "protocol-archive"
 VISITS: Final = "visits"
 ROBOTS: Final = "robots.txt"
 NOT_WANTED: Final = "not asked for"
@@ -59,15 +57,6 @@ BESIDE: Final = (NO_VISIT, DAMAGED)
 NOWHERE: Final = "index lines that lead nowhere"
 _HEAD_ROOM: Final = 1 << 20
 _MOST: Final = 0x7FFF_FFFF
-
-
-@runtime_checkable
-class Replays(Protocol):
-    """What protocol-archive offers beside the extension point."""
-
-    def replayed(self, url: str, datum: CrawlDatum, visit: Visit) -> points.ProtocolOutput:
-        """What a visit means for the page at `url`."""
-        ...
 
 
 @dataclass(slots=True)
@@ -88,7 +77,7 @@ class Replayer:
         """`limit`: bytes of content that are kept."""
         self._segments, self._index, self._rules = segments, index, rules
         self._most = min(_MOST, limit + _HEAD_ROOM)
-        self._protocol = _replaying(conf)
+        self._protocol = replays(conf)
         self._normalizers, self._filters = URLNormalizers(conf, SCOPE_FETCHER), URLFilters(conf)
         settings = RedirectSettings.from_conf(conf)
         self._redirects = RedirectRules(settings, self._normalizers.normalize, self._filters.filter)
@@ -225,13 +214,3 @@ class Replayer:
 
 def _is_robots_txt(url: str) -> bool:
     return url.endswith("/robots.txt") and parse(url).file == "/robots.txt"
-
-
-def _replaying(conf: Configuration) -> Replays:
-    """The plugin that says what answers mean."""
-    for extension in PluginRepository.of(conf).extensions(points.Protocol.point_id):
-        if extension.plugin.id == PLUGIN:
-            plugin = extension.instance()
-            if isinstance(plugin, Replays):
-                return plugin
-    raise PluginError(f"plugin {PLUGIN} is not there, or excluded by plugin.excludes")

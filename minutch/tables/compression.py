@@ -4,10 +4,11 @@
     mapreduce.output.fileoutputformat.compress.type   NONE, RECORD (the default) or BLOCK
     mapreduce.output.fileoutputformat.compress.codec  Java's class of the codec; DefaultCodec (zlib) if none is given
 
-Databases and fetch lists obey all three. The other folders of a segment obey the type alone, as in Nutch, which writes
-them itself.
+Databases and fetch lists obey all three, text files the first and the last: they end as the codec says (`.gz`, …). The
+other folders of a segment obey the type alone, as in Nutch, which writes them itself.
 
-Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat, SequenceFileOutputFormat, MapFileOutputFormat.
+Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat, SequenceFileOutputFormat, MapFileOutputFormat,
+TextOutputFormat.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, FormatError
-from minutch.formats.compress import DEFAULT_CODEC, PACKAGE, codec
+from minutch.formats.compress import DEFAULT_CODEC, PACKAGE, Codec, codec
 from minutch.formats.sequenceheader import COMPRESSIONS, NONE, RECORD
 
 COMPRESS_PROPERTY: Final = "mapreduce.output.fileoutputformat.compress"
@@ -61,6 +62,11 @@ def compression_type(conf: Configuration) -> str:
     if value not in COMPRESSIONS:
         raise ConfigError(f"{TYPE_PROPERTY}: expected NONE, RECORD or BLOCK, found {value!r}")
     return value
+
+
+def text_codec(conf: Configuration) -> Codec | None:
+    """What text files are compressed by; None if they are not. Raises ConfigError."""
+    return codec(_codec_name(conf)) if is_compressed(conf) else None
 
 
 def _codec_name(conf: Configuration) -> str:

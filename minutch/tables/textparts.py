@@ -1,7 +1,7 @@
 """New folders of part files, as a MapReduce job leaves its output: complete, or not there at all; columns as text.
 
     with output_folder(out) as folder:
-        with text_part(folder, 0) as part:
+        with text_part(folder, 0, conf) as part:
             part.write(b"line\\n")
 
 Source: org.apache.hadoop.mapreduce.lib.output.FileOutputFormat.checkOutputSpecs, TextOutputFormat.
@@ -16,9 +16,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.formats import javafloats
 from minutch.formats.checksum import ChecksumWriter
+from minutch.formats.codecstream import CompressedWriter
+from minutch.tables.compression import text_codec
 from minutch.tables.database import part_name
 from minutch.tables.install import make_directory, sync_path, sync_tree
 from minutch.tables.workfolders import clear, work_folder
@@ -64,9 +67,17 @@ def output_file(out: Path) -> Iterator[Path]:
         sync_path(out.parent)
 
 
-def text_part(folder: Path, index: int) -> ChecksumWriter:
-    """The text file of part `index` in `folder`, with its checksums."""
-    return ChecksumWriter(folder / part_name(index))
+def text_part(folder: Path, index: int, conf: Configuration) -> ChecksumWriter | CompressedWriter:
+    """The text file of part `index` in `folder`, with its checksums; compressed if the configuration says so."""
+    return text_file(folder / part_name(index), conf)
+
+
+def text_file(path: Path, conf: Configuration) -> ChecksumWriter | CompressedWriter:
+    """A text file with its checksums; compressed, with the ending that belongs to it, if the configuration says so."""
+    codec = text_codec(conf)
+    if codec is None:
+        return ChecksumWriter(path)
+    return CompressedWriter(ChecksumWriter(path.with_name(path.name + codec.extension)), codec)
 
 
 def float_texts(values: pl.Series) -> pl.Series:

@@ -28,7 +28,7 @@ from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
 from minutch.records.batch import Places
 from minutch.records.webgraph_columns import places_of
-from minutch.tables.compression import Compression, output_compression
+from minutch.tables.compression import output_compression
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys, encode_keys
 from minutch.tables.parallel import memory_budget
@@ -130,7 +130,7 @@ def nodedumper(graph: WebGraph, out: Path, wish: Wish, context: JobContext) -> C
                 yield frame.select(pl.col("key").alias("name"), pl.col(wish.column).cast(pl.Float32).alias("number"))
 
         lines = _pages(nodes(), wish, conf, folder) if wish.group is None else _groups(nodes(), wish, conf, folder)
-        with _output(folder, wish, output_compression(conf)) as write:
+        with _output(folder, wish, conf) as write:
             for kept, read in lines:
                 write(kept)
                 counters.add(WRITTEN, len(kept))
@@ -199,14 +199,14 @@ def _descending(numbers: pl.Series) -> pl.Series:
 
 
 @contextmanager
-def _output(folder: Path, wish: Wish, compression: Compression) -> Iterator[Callable[[pl.DataFrame], object]]:
+def _output(folder: Path, wish: Wish, conf: Configuration) -> Iterator[Callable[[pl.DataFrame], object]]:
     """A function that writes to the one part file of a dump."""
     if wish.sequence_file:
-        path = folder / part_name(0)
+        path, compression = folder / part_name(0), output_compression(conf)
         with TableWriter(path, FloatWritable.class_name, _records, mapfile=False, **compression.options) as table:
             yield table.write
     else:
-        with text_part(folder, 0) as text:
+        with text_part(folder, 0, conf) as text:
             yield lambda lines: text.write(_text(lines, wish.separator))
 
 

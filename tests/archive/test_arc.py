@@ -127,7 +127,7 @@ def test_other_libraries_read_it(segment: Segment, tmp_path: Path) -> None:
 
 
 def test_files_are_of_a_size_and_lie_by_day_in_the_older_layout(segment: Segment, tmp_path: Path) -> None:
-    counters = exported("-layout", "crawl-001", "-size", "10", segment.path.parent, tmp_path / "out")
+    counters = exported("-layout", "crawl-001", "-size", "10", "-dir", segment.path.parent, tmp_path / "out")
     paths = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.arc.gz"))
     assert counters["ARC files"] == len(paths) == 4
     assert all(re.fullmatch(r"2012/07/09/(\d)/\d{13}_\1\.arc\.gz", path) for path in paths)

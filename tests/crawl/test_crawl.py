@@ -110,6 +110,13 @@ def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
     assert [conf.get("fetcher.timelimit.mins") for conf in jobs.confs] == ["-1", "-1", "180", *["-1"] * 4]
 
 
+def test_near_duplicates_are_found_where_that_is_wished(jobs: Jobs) -> None:
+    run = crawl(jobs, rounds=1)
+    run.options = replace(run.options, dedup_near=3)
+    assert run.run() == 0
+    assert jobs.calls[-1] == ("dedup", ["crawl/crawldb", "-group", "none", "-near", "3"])
+
+
 def test_a_hostdb_is_kept_and_used(jobs: Jobs) -> None:
     run = crawl(jobs, rounds=2)
     run.options = replace(run.options, hostdb_update=True, hostdb_generate=True)

@@ -19,7 +19,7 @@ def test_every_option() -> None:
     line = (
         "-i -w 15m -s seeds -sm maps --hostdbupdate --hostdbgenerate --num-fetchers 2 --num-tasks 3"
         " --size-fetchlist 100 --time-limit-fetch 20 --num-threads 8 --sitemaps-from-hostdb once --dedup-group host"
-        " --status 8090"
+        " --dedup-near 3 --status 8090"
     )
     expected = CrawlOptions(
         "crawl",
@@ -36,6 +36,7 @@ def test_every_option() -> None:
         time_limit=20,
         threads=8,
         dedup_group="host",
+        dedup_near=3,
         status_port=8090,
     )
     assert parse_options([*line.split(), "crawl", "-1"]) == expected
@@ -46,6 +47,7 @@ def test_nutchs_defaults() -> None:
     options = parse_options(["crawl", "1"])
     assert (options.tasks, options.size, options.time_limit, options.threads) == (2, 50000, 180, 50)
     assert (options.wait, options.dedup_group, options.sitemaps_from_hostdb) == (None, "none", "never")
+    assert options.dedup_near is None
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,7 @@ def test_wait(text: str, seconds: int | None) -> None:
         ("-s a b c 3", "the seeds are given twice"),
         ("crawl many", "<num_rounds>: expected a number, found 'many'"),
         ("crawl -2", "<num_rounds>"),
+        ("crawl 3 --dedup-near 11", "--dedup-near: expected 0 to 10 bits, found 11"),
         ("crawl 3 --dedup-group page", "expected one of none, host, domain, found 'page'"),
         ("crawl 3 --sitemaps-from-hostdb often", "expected one of never, always, once"),
         ("crawl 3 -w soon", r"--wait: expected <number\[s\|m\|h\|d\]>, found 'soon'"),

@@ -1,21 +1,24 @@
-"""Compressed output (mapreduce.output.fileoutputformat.compress, its type and codec): databases and fetch lists."""
+"""Compressed output (mapreduce.output.fileoutputformat.compress, its type and codec): databases, fetch lists, texts."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from minutch.conf import Configuration
-from minutch.crawldb import dedup, inject, readdb, updatedb
+from minutch.crawldb import crawlcomplete, dedup, domainstats, inject, protocolstats, readdb, updatedb
 from minutch.crawldb.store import CrawlDb
 from minutch.errors import ConfigError
 from minutch.fetchlist import freegen, generate
-from minutch.formats.compress import DEFAULT_CODEC, PACKAGE
+from minutch.formats.checksum import verify_file
+from minutch.formats.codecstream import BLOCK, packer
+from minutch.formats.compress import CODECS, DEFAULT_CODEC, PACKAGE, Codec
 from minutch.formats.sequencefile import SequenceFileReader
-from minutch.hostdb import updatehostdb
+from minutch.hostdb import readhostdb, updatehostdb
 from minutch.hostdb.store import HostDb
-from minutch.linkdb import invertlinks, mergelinkdb
+from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
 from minutch.linkdb.store import LinkDb
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.segment.store import CRAWL_GENERATE, segments_in
@@ -133,3 +136,73 @@ def test_a_webgraph_and_a_hostdb(kind: str, codec: str, tmp_path: Path) -> None:
         found.append((nodes, dict(hosts.items()), str(store.linkdump.get("http://b/"))))
     assert len(found[0][0]) == 3
     assert found[0] == found[1]
+
+
+# -- texts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CrawlDb, a LinkDb, a HostDb and a WebGraph."""
+    folder = tmp_path_factory.mktemp("databases")
+    own = {"mapreduce.job.reduces": "2"}
+    made = segment(folder / "20260101000000", {"http://a/": [("http://b/", "b"), ("http://c/", "c")]})
+    (folder / "seeds.txt").write_text("\n".join(URLS))
+    db, graph = str(folder / "db"), str(folder / "graph")
+    assert inject.run([db, str(folder / "seeds.txt")], context(own)) == 0
+    assert invertlinks.run([str(folder / "links"), str(made), "-noNormalize", "-noFilter"], context(own)) == 0
+    assert updatehostdb.run(["-hostdb", str(folder / "hosts"), "-crawldb", db], context(own)) == 0
+    assert webgraph.run(["-webgraphdb", graph, "-segment", str(made)], context(own)) == 0
+    assert linkrank.run(["-webgraphdb", graph], context(own)) == 0
+    return folder
+
+
+DUMPS: dict[str, tuple[ModuleType, str]] = {
+    "readdb -dump": (readdb, "{0}/db -dump {1}"),
+    "readdb -topN": (readdb, "{0}/db -topN 7 {1}"),
+    "readlinkdb -dump": (readlinkdb, "{0}/links -dump {1}"),
+    "readhostdb": (readhostdb, "{0}/hosts {1}"),
+    "nodedumper": (nodedumper, "-scores -webgraphdb {0}/graph -output {1}"),
+    "domainstats": (domainstats, "{0}/db {1} host"),
+    "crawlcomplete": (crawlcomplete, "-inputDirs {0}/db -outputDir {1} -mode host"),
+    "protocolstats": (protocolstats, "{0}/db {1}"),
+}
+
+
+@pytest.mark.parametrize(("name", "codec"), [*((name, GZIP) for name in DUMPS), ("readdb -dump", SNAPPY)])
+def test_texts(name: str, codec: str, databases: Path, tmp_path: Path) -> None:
+    """Files end as the codec says, and unpacked they are the plain ones."""
+    job, words = DUMPS[name]
+    for folder, own in (("plain", {"mapreduce.job.reduces": "2"}), ("packed", settings("NONE", codec))):
+        assert job.run(words.format(databases, tmp_path / folder).split(), context(own)) == 0
+    plain = {path.name: path.read_bytes() for path in (tmp_path / "plain").glob("part-*")}
+    assert any(plain.values())
+    ending = CODECS[codec].extension
+    packed = {path.name: path for path in (tmp_path / "packed").glob("part-*")}
+    assert {
+        name.removesuffix(ending): CODECS[codec].decompress(path.read_bytes()) for name, path in packed.items()
+    } == plain
+    assert all(name.endswith(ending) for name in packed)
+    for path in packed.values():
+        verify_file(path)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_csv_and_json_are_plain_as_in_nutch(form: str, databases: Path, tmp_path: Path) -> None:
+    words = [f"{databases}/db", "-dump", str(tmp_path / "out"), "-format", form]
+    assert readdb.run(words, context(settings("BLOCK", GZIP))) == 0
+    assert {path.name for path in (tmp_path / "out").glob("part-*")} == {"part-r-00000", "part-r-00001"}
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=lambda codec: codec.extension)
+def test_streams_are_what_the_codec_reads(codec: Codec) -> None:
+    for pieces in ([], [b""], [b"one", b"", b"two"], [b"x" * (3 * BLOCK + 5), bytes(BLOCK)]):
+        stream = packer(codec)
+        packed = b"".join([*(stream.compress(piece) for piece in pieces), stream.flush()])
+        assert (codec.decompress(packed) if packed else b"") == b"".join(pieces)
+
+
+def test_a_codec_that_is_none_leaves_nothing(databases: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=CODEC_PROPERTY):
+        readdb.run([f"{databases}/db", "-dump", str(tmp_path / "out")], context(settings("BLOCK", "com.example.Codec")))
+    assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.formats.checksum import verify_file
 from minutch.tables.textparts import output_folder, text_part
@@ -13,7 +14,7 @@ def test_a_complete_folder(tmp_path: Path) -> None:
     out = tmp_path / "new/out"
     with output_folder(out) as folder:
         for index, text in enumerate((b"one\n", b"")):
-            with text_part(folder, index) as part:
+            with text_part(folder, index, Configuration()) as part:
                 part.write(text)
         assert not out.exists()
     assert (out / "part-r-00000").read_bytes() == b"one\n"
@@ -23,7 +24,11 @@ def test_a_complete_folder(tmp_path: Path) -> None:
 
 
 def test_nothing_stays_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), output_folder(tmp_path / "out") as folder, text_part(folder, 0) as part:
+    with (
+        pytest.raises(RuntimeError),
+        output_folder(tmp_path / "out") as folder,
+        text_part(folder, 0, Configuration()) as part,
+    ):
         part.write(b"half")
         raise RuntimeError
     assert not list(tmp_path.iterdir())

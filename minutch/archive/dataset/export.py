@@ -28,6 +28,7 @@ from typing import Final, Self
 from minutch.archive.dataset.arcplaces import places_in
 from minutch.archive.dataset.redirects import Redirects, is_fetch_record
 from minutch.archive.dataset.task import FAILED, NOT_ATTEMPTED, UNREADABLE, Item, Line, MetadataTask
+from minutch.archive.sources import DIR, given_segments, segments_at
 from minutch.arguments import Flag, fail, parse
 from minutch.errors import FormatError, StoreError
 from minutch.formats.javaio import DataInput, decode_text, encode_vlong
@@ -42,13 +43,14 @@ from minutch.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """export commoncrawl <segment>... <out> [-urls <n>] [-arcs <folder>]
-\t<segment>...\tparsed segments
+USAGE: Final = """export commoncrawl <segment>... [-dir <segments>] <out> [-urls <n>] [-arcs <folder>]
+\t<segment>\ta parsed segment, a folder of segments, or the folder of a crawl
+\t-dir <segments>\tall segments in a folder
 \t<out>\tthe folder of the data set; <out>/segment/<millis> must not be there yet
 \t-urls <n>\tURLs in a file (25000)
 \t-arcs <folder>\tthe ARC files of the segment, <millis>_<n>.arc.gz: the metadata say where in them a page lies; \
 once for each segment"""
-FLAGS: Final = (Flag("-urls", value="n", convert=int), Flag("-arcs", value="folder", repeats=True))
+FLAGS: Final = (DIR, Flag("-urls", value="n", convert=int), Flag("-arcs", value="folder", repeats=True))
 URLS: Final = 25_000
 
 TEXTS: Final = "texts"
@@ -62,15 +64,16 @@ _COLUMNS: Final = (*_FOLDERS, _TARGET, _SOURCE, _PLACE)
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done, 255 for a wrong command line."""
-    given = parse(args, FLAGS, usage=USAGE, least=2)
-    *paths, out = map(Path, given.positional)
+    given = parse(args, FLAGS, usage=USAGE, least=1)
+    paths, out = given_segments(given, USAGE)
     urls = given.get("-urls", URLS)
     if urls < 1:
         fail(f"-urls: expected 1 or more, found {urls}", USAGE)
     arcs = [Path(folder) for folder in given.get("-arcs", [])]
-    if arcs and len(arcs) != len(paths):
-        fail(f"-arcs: expected one for each of {len(paths)} segments, found {len(arcs)}", USAGE)
-    counters = export([Segment(path) for path in paths], out, context, urls=urls, arcs=arcs)
+    segments = segments_at(paths, _FOLDERS)
+    if arcs and len(arcs) != len(segments):
+        fail(f"-arcs: expected one for each of {len(segments)} segments, found {len(arcs)}", USAGE)
+    counters = export(segments, out, context, urls=urls, arcs=arcs)
     context.report("Common Crawl data set", counters)
     return 0
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from minutch.archive.legacy.oldsegment import CLASSES, FETCHER, FETCHLIST, UNPARSED
 from minutch.archive.legacy.translation import entry_of, old_content, old_parse_data, output_of
-from minutch.archive.sources import Capture, captures
+from minutch.archive.sources import DIR, Capture, captures, given_segments, segments_at
 from minutch.arguments import Flag, fail, parse
 from minutch.errors import StoreError
 from minutch.formats.arrayfile import OldArrayFileWriter
@@ -32,11 +32,15 @@ from minutch.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)
 
-USAGE: Final = """export legacy <segment>... <out> [-version 0.4|0.5]
-\t<segment>...\tthe segments to export
+USAGE: Final = """export legacy <segment>... [-dir <segments>] <out> [-version 0.4|0.5]
+\t<segment>\ta segment, a folder of segments, or the folder of a crawl
+\t-dir <segments>\tall segments in a folder
 \t<out>\tthe new folder, which gets a folder for each of them
 \t-version 0.4|0.5\tthe Nutch whose format it is (0.5)"""
-FLAGS: Final = (Flag("-version", value="version", choices=("0.4", "0.5")),)
+FLAGS: Final = (
+    DIR,
+    Flag("-version", value="version", choices=("0.4", "0.5")),
+)
 
 SEGMENTS: Final = "segments"
 LISTED: Final = "entries of fetch lists"
@@ -52,11 +56,12 @@ _FETCHED_FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done, 255 for a wrong command line."""
-    given = parse(args, FLAGS, usage=USAGE, least=2)
-    *segments, out = map(Path, given.positional)
-    if len({path.name for path in segments}) < len(segments):
+    given = parse(args, FLAGS, usage=USAGE, least=1)
+    paths, out = given_segments(given, USAGE)
+    segments = segments_at(paths)
+    if len({segment.name for segment in segments}) < len(segments):
         fail("segments of the same name", USAGE)
-    counters = export_legacy([Segment(path) for path in segments], out, given.get("-version", "0.5"), context)
+    counters = export_legacy(segments, out, given.get("-version", "0.5"), context)
     context.report("Export of old segments", counters)
     return 0
 

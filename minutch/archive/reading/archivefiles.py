@@ -1,6 +1,6 @@
 """Archives on disk: which kind a file is, by its first bytes, and the visits in it.
 
-WARC, ARC      plain, or gzip: a member a record, or one for all
+WARC, ARC      plain; gzip or zstd: a member a record, or one for all
 WACZ           a ZIP with WARC files in `archive/`, stored as they are
 CDXJ           lines that say where records lie (`cdxj`)
 a folder       all of these below it, in the order of their names
@@ -11,19 +11,20 @@ from __future__ import annotations
 import logging
 import re
 import zipfile
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from minutch.archive.reading.arcrecords import ARC
-from minutch.archive.reading.bytesource import ByteSource, GzipSource, Place, PlainSource
+from minutch.archive.reading.bytesource import ByteSource, IsRecord, Place, PlainSource
 from minutch.archive.reading.cdxj import CDXJ_LINE
+from minutch.archive.reading.gzipsource import GzipSource
 from minutch.archive.reading.records import MOST_BLOCK, Grammar, Record, RecordReader
 from minutch.archive.reading.visits import Visit, arc_visits, warc_visits
 from minutch.archive.reading.warcrecords import WARC
+from minutch.archive.reading.zstdsource import DICTIONARY, FRAME, ZstdSource
 from minutch.errors import FormatError, StoreError
 
 log = logging.getLogger(__name__)
@@ -31,18 +32,34 @@ log = logging.getLogger(__name__)
 NAMES: Final = re.compile(r"(?i)\.(?:w?arc(?:\.gz|\.zst)?|wacz|cdxj?(?:\.gz)?)$")
 """How files end that are taken from a folder."""
 _HEAD: Final = 1 << 14
+_IN_WACZ: Final = re.compile(r"archive/.*\.w?arc(\.gz|\.zst)?$")
 _GZIP: Final = b"\x1f\x8b"
 _ZIP: Final = b"PK\x03\x04"
-_ZSTD: Final = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
-"""A frame, or the dictionary before the first one."""
 _LOCAL_HEAD: Final = 30
 """Bytes of an entry's head in a ZIP before its name; two of them, from 26 on, are the length of that."""
 MOST_OPEN: Final = 16
+
+
+def _plain(file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> PlainSource:
+    return PlainSource(file, start, end)
+
+
+GZIP: Final = "gzip"
+ZSTD: Final = "zstd"
+COMPRESSIONS: Final[dict[str, Callable[[BinaryIO, IsRecord, int, int | None], ByteSource]]] = {
+    "": _plain,
+    GZIP: GzipSource,
+    ZSTD: ZstdSource,
+}
+"""How the bytes of an archive are read that is compressed by one of these."""
 
 _VISITS: Final[dict[int, Callable[[Iterable[Record]], Iterator[Visit | Record]]]] = {
     id(WARC): warc_visits,
     id(ARC): arc_visits,
 }
+
+
+Through = Callable[[Iterable[Record]], Iterator[Record]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +68,8 @@ class ArchiveFile:
 
     path: Path
     grammar: Grammar
-    compressed: bool
+    compression: str = ""
+    """The key of COMPRESSIONS."""
     start: int = 0
     end: int | None = None
     entry: str = ""
@@ -74,19 +92,19 @@ class OpenArchive:
             file = archive.path.open("rb")
         except OSError as exc:
             raise StoreError(f"{archive.path}: can't be read: {exc.strerror}") from exc
-        source: ByteSource
-        if archive.compressed:
-            start = archive.grammar.start
-            source = GzipSource(file, lambda data: bool(start.match(data)), archive.start, archive.end)
-        else:
-            source = PlainSource(file, archive.start, archive.end)
-        self._source = source
-        self.reader = RecordReader(source, archive.grammar, archive.name, most=most)
+        start = archive.grammar.start
+        self._source = COMPRESSIONS[archive.compression](
+            file, lambda data: bool(start.match(data)), archive.start, archive.end
+        )
+        self.reader = RecordReader(self._source, archive.grammar, archive.name, most=most)
 
-    def visits(self) -> Iterator[Visit | Record]:
-        """All visits in order, and the records that belong to none. StoreError if the file can't be read on."""
+    def visits(self, through: Through = iter) -> Iterator[Visit | Record]:
+        """All visits in order, and the records that belong to none. StoreError if the file can't be read on.
+
+        The records pass `through` on their way.
+        """
         try:
-            yield from _VISITS[id(self.archive.grammar)](self.reader)
+            yield from _VISITS[id(self.archive.grammar)](through(self.reader))
         except OSError as exc:
             raise StoreError(f"{self.archive.name}: can't be read: {exc.strerror}") from exc
 
@@ -127,9 +145,10 @@ class OpenArchives:
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """A file of CDXJ lines."""
+    """A file of CDXJ lines. `folders` are where the archives may lie that it names, beside its own."""
 
     path: Path
+    folders: tuple[Path, ...] = ()
 
 
 def find_archives(paths: Iterable[Path]) -> Iterator[ArchiveFile | IndexFile]:
@@ -148,17 +167,17 @@ def _archives_at(path: Path) -> Iterator[ArchiveFile | IndexFile]:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
+            if head.startswith(_ZIP):
+                yield from _in_wacz(path)
+                return
+            compression = _compression(head, path.name)
+            first = _first_bytes(file, compression, 0, None)
     except OSError as exc:
         raise StoreError(f"{path}: can't be read: {exc.strerror}") from exc
-    if head.startswith(_ZIP):
-        yield from _in_wacz(path)
-        return
-    if head.startswith(_ZSTD):
-        raise FormatError("compressed by zstd, which is not read: unpack it first (`zstd -d`)", path=path, offset=0)
-    grammar, compressed = _kind(head, path.name)
+    grammar = _kind(first, path.name) if head else None
     if grammar is not None:
-        yield ArchiveFile(path, grammar, compressed)
-    elif CDXJ_LINE.match(_unpacked(head) if compressed else head):
+        yield ArchiveFile(path, grammar, compression)
+    elif CDXJ_LINE.match(first):
         yield IndexFile(path)
     elif head.strip():
         raise FormatError("not an archive", path=path, offset=0, expected="WARC, ARC, WACZ or CDXJ", found=head[:16])
@@ -166,20 +185,25 @@ def _archives_at(path: Path) -> Iterator[ArchiveFile | IndexFile]:
         log.warning("%s: empty", path)
 
 
-def _kind(head: bytes, name: str) -> tuple[Grammar | None, bool]:
-    """The kind of archive by its first bytes, by its name where those are damaged; and whether it is compressed."""
-    plain = kind_of(head)
-    if plain is not None:
-        return plain, False
-    compressed = head.startswith(_GZIP) or name.lower().endswith(".gz")
-    return kind_of(_unpacked(head)) or (_by_name(name) if head else None), compressed
+def _compression(head: bytes, name: str) -> str:
+    """How a file is compressed, by its first bytes, by its name where those are damaged."""
+    if kind_of(head) is not None:
+        return ""
+    if head.startswith(_GZIP) or name.lower().endswith(".gz"):
+        return GZIP
+    return ZSTD if head.startswith((FRAME, DICTIONARY)) or name.lower().endswith(".zst") else ""
 
 
-def _unpacked(head: bytes) -> bytes:
-    try:
-        return zlib.decompressobj(31).decompress(head, _HEAD)
-    except zlib.error:
-        return b""
+def _first_bytes(file: BinaryIO, compression: str, start: int, end: int | None) -> bytes:
+    """What an archive begins with, decompressed, as far as it is whole."""
+    source = COMPRESSIONS[compression](file, lambda data: kind_of(data) is not None, start, end)
+    source.more()
+    return source.window
+
+
+def _kind(first: bytes, name: str) -> Grammar | None:
+    """The kind of archive by its first bytes, by its name where those are damaged."""
+    return kind_of(first) or (None if CDXJ_LINE.match(first) else _by_name(name))
 
 
 def kind_of(data: bytes) -> Grammar | None:
@@ -198,7 +222,7 @@ def _in_wacz(path: Path) -> Iterator[ArchiveFile]:
     """The WARC files of a WACZ, where they lie in the ZIP. Source: the WACZ specification, section 5.2."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as wacz:
-            entries = [entry for entry in wacz.infolist() if re.match(r"archive/.*\.w?arc(\.gz)?$", entry.filename)]
+            entries = [entry for entry in wacz.infolist() if _IN_WACZ.match(entry.filename)]
             found = []
             for entry in entries:
                 if entry.compress_type != zipfile.ZIP_STORED:
@@ -213,10 +237,11 @@ def _in_wacz(path: Path) -> Iterator[ArchiveFile]:
                 found.append((entry, start))
             for entry, start in found:
                 file.seek(start)
-                data = file.read(min(_HEAD, entry.file_size))
-                grammar, compressed = _kind(data or b"\0", entry.filename)
+                end, name = start + entry.file_size, entry.filename
+                compression = _compression(file.read(min(_HEAD, entry.file_size)), name)
+                grammar = _kind(_first_bytes(file, compression, start, end), name)
                 assert grammar is not None, "the pattern above is one of names that tell"
-                yield ArchiveFile(path, grammar, compressed, start, start + entry.file_size, entry.filename)
+                yield ArchiveFile(path, grammar, compression, start, end, name)
     except (zipfile.BadZipFile, OSError, NotImplementedError) as exc:
         raise FormatError(f"not a WACZ ({exc})", path=path, expected="a ZIP") from exc
     if not entries:

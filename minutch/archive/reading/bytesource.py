@@ -1,40 +1,27 @@
 """The bytes of an archive front to back, decompressed where it is compressed, through a window.
 
     file    :=  bytes                 plain: one member, the file itself
-             |  member*               gzip: a member a record as a rule, or one for all, or blocks of any size
+             |  member*               a member a record as a rule, or one for all, or blocks of any size
 
 `window[at:]` is what was read and not yet used. Damage ends a member: what came before it is kept, and the next member
-is sought from behind the damaged one's head on, since inflating may run on far behind the byte that is wrong.
-
-Small members are inflated at once, by libdeflate; others piece by piece, by ISA-L, which has no copies of its state:
-where a member turns out to be damaged, it is inflated once more by zlib, which has: `careful`. Source: RFC 1952.
+is sought from behind the damaged one's head on, since decompressing may run on far behind the byte that is wrong.
+Members are of gzip (`gzipsource`) or frames of zstd (`zstdsource`).
 """
 
 from __future__ import annotations
 
 import os
-import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol
-
-from isal import igzip_lib, isal_zlib
-
-from minutch.kernels.libdeflate import GzipMembers
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 PIECE: Final = 16 * 1024
-"""Compressed bytes inflated at a time; at most a thousand times as many come out."""
-_WHOLE: Final = 1 << 20
-"""Members of up to so many bytes are inflated at once."""
+"""Compressed bytes taken at a time."""
+WHOLE: Final = 1 << 20
+"""Members of up to so many bytes are decompressed at once."""
 _READ: Final = 1 << 20
 _LEAST: Final = 1 << 16
 _OVERLAP: Final = 64
-_GZIP: Final = 31
-_ERRORS: Final[Any] = (igzip_lib.IsalError, zlib.error)
-_MAGIC: Final = b"\x1f\x8b\x08"
-_RESERVED_FLAGS: Final = 0xE0
-_MEMBER_HEAD: Final = 10
-_FIRST_BYTES: Final = 1 << 14
 
 
 class Place(NamedTuple):
@@ -49,17 +36,6 @@ class Place(NamedTuple):
 
 IsRecord = Callable[[bytes], bool]
 """Whether data may be the beginning of a record."""
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A place in a member from which it can be inflated again."""
-
-    place: Place
-    inflater: Any
-    offset: int
-    window: bytes
-    marks: list[tuple[int, int, int]]
 
 
 class ByteSource(Protocol):
@@ -80,6 +56,11 @@ class ByteSource(Protocol):
 
     def place(self) -> Place:
         """Where `window[at]` lies."""
+
+    @property
+    def end(self) -> int | None:
+        """The offset behind what was used; None in the middle of a member."""
+        ...
 
     def go_to(self, place: Place) -> None:
         """Make `place` the beginning of the window, which may be empty then."""
@@ -126,6 +107,10 @@ class PlainSource:
     def place(self) -> Place:
         return Place(self._read_to - len(self.window) + self.at)
 
+    @property
+    def end(self) -> int:
+        return self.place().offset
+
     def go_to(self, place: Place) -> None:
         self.window, self.at = b"", 0
         self._read_to = place.offset + place.inner
@@ -156,8 +141,13 @@ class PlainSource:
         self._file.close()
 
 
-class GzipSource:
-    """A gzip file, from `start` up to `end`: member after member."""
+class MemberSource(ABC):
+    """A compressed file, from `start` up to `end`: member after member. A subclass knows how they are compressed."""
+
+    magic: bytes
+    """What a member begins with."""
+    head_size: int
+    """How long the head of a member is at least."""
 
     def __init__(self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> None:
         self.window, self.at, self.damage = b"", 0, ""
@@ -165,15 +155,30 @@ class GzipSource:
         self._raw, self._raw_at, self._raw_start = b"", 0, start
         self._view = memoryview(b"")
         self._unit = _LEAST
-        self._members = GzipMembers(_WHOLE)
         self._marks: list[tuple[int, int, int]] = []
         """Members in the window: position in it, offset in the file, bytes of the member before that position."""
         self.gap: Place | None = None
-        self._ended, self._careful = False, False
-        self._inflater: Any = None
-        self._kept: _State | None = None
+        self._ended = False
         self._member = start
         self._begin(start)
+
+    # -- what a subclass knows ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _open_member(self) -> None:
+        """Make ready to decompress the member that begins here."""
+
+    @abstractmethod
+    def _inflate(self) -> bytes:
+        """The next bytes of the member, or none yet; `_ended` behind its last byte, and `damage` says what is wrong."""
+
+    @abstractmethod
+    def _whole(self, data: bytes, at: int) -> tuple[bytes, int] | None:
+        """The member at `data[at]` and its compressed size, if it is whole, good and not large."""
+
+    @abstractmethod
+    def _first_bytes(self, head: bytes) -> bytes:
+        """What a member with these first bytes begins with, as much as is easily had; empty for what is none."""
 
     # -- bytes of the file -------------------------------------------------------------------------------------
 
@@ -204,12 +209,12 @@ class GzipSource:
 
     # -- members -----------------------------------------------------------------------------------------------
 
-    def _begin(self, offset: int, *, careful: bool = False) -> None:
+    def _begin(self, offset: int) -> None:
         self._seek(offset)
-        self._member, self._ended, self.damage, self._careful = offset, False, "", careful
-        self._inflater = zlib.decompressobj(_GZIP) if careful else isal_zlib.decompressobj(wbits=_GZIP)
-        self.window, self.at, self._kept = b"", 0, None
+        self._member, self._ended, self.damage = offset, False, ""
+        self.window, self.at = b"", 0
         self._marks = [(0, offset, 0)]
+        self._open_member()
 
     def more(self) -> bool:
         data = b""
@@ -231,59 +236,35 @@ class GzipSource:
         if not self._ended or self.damage:
             return False
         offset = self._offset
-        found = self._members.inflate(self._raw, self._raw_at)
+        found = self._whole(self._raw, self._raw_at)
         if found is None and self._raw_at and self._raw_start + len(self._raw) < self._end:
             self._read_from(offset)  # it may go on behind what was read
-            found = self._members.inflate(self._raw, 0)
+            found = self._whole(self._raw, 0)
         if found is None:
             return False
         self.window, size = found
         self._raw_at += size
-        self._member, self.at, self._careful, self._kept = offset, 0, False, None
+        self._member, self.at = offset, 0
         self._marks = [(0, offset, 0)]
         return True
 
-    def _inflate(self) -> bytes:
-        piece = self._piece()
-        if not piece:
-            self._ended, self.damage = True, "cut off"
-            return b""
-        before = self._inflater.copy() if self._careful else None
-        try:
-            data: bytes = self._inflater.decompress(piece)
-        except _ERRORS as exc:
-            if before is None:
-                return self._again()
-            self._ended, self.damage = True, f"bad gzip data ({_reason(exc)})"
-            return _up_to_damage(before, piece)
-        if self._inflater.eof:
-            self._ended = True
-            self._raw_at -= len(self._inflater.unused_data)
-        return data
-
-    def _again(self) -> bytes:
-        """Inflate this member once more, as far as it was read; returns what comes next of it."""
-        window, at, marks = self.window, self.at, self._marks
-        position, offset, inner = marks[-1]
-        self._begin(offset, careful=True)
-        self.skip(inner + len(window) - position)
-        rest = self.window[self.at :]
-        self.window, self.at, self._marks = window, at, marks
-        return rest or (b"" if self._ended else self._inflate())
-
     def next_member(self) -> bool:
         """The next member: behind the last one, or, if that is damaged, where one is found that holds a record."""
-        start: int | None = self._member + _MEMBER_HEAD if self.damage else self._offset
+        start: int | None = self._member + self.head_size if self.damage else self._offset
         assert start is not None
         if self.damage:
             start = self._find(start)
-        elif bytes(self._peek(len(_MAGIC))) != _MAGIC:
-            end, start = start, self._find(start)
+        elif not self._is_member():
+            end, start = self._offset, self._find(self._offset)
             self.gap = self._gap(end, self._end if start is None else start)
         if start is None or start >= self._end:
             return False
         self._begin(start)
         return True
+
+    def _is_member(self) -> bool:
+        """Whether a member begins here."""
+        return bytes(self._peek(len(self.magic))) == self.magic
 
     def _gap(self, start: int, end: int) -> Place | None:
         """Where the first byte is that is no member; zeros, as some disks leave them at the end, are no damage."""
@@ -313,34 +294,20 @@ class GzipSource:
             data = self._file.read(min(_READ + _OVERLAP, self._end - at))
             if not data:
                 return None
-            found = data.find(_MAGIC)
+            found = data.find(self.magic)
             while 0 <= found < _READ:
                 if self._holds_record(at + found):
                     return at + found
-                found = data.find(_MAGIC, found + 1)
+                found = data.find(self.magic, found + 1)
             at += _READ
         return None
 
     def _holds_record(self, offset: int) -> bool:
         self._file.seek(offset)
-        head = self._file.read(min(PIECE, self._end - offset))
-        if len(head) < _MEMBER_HEAD or head[3] & _RESERVED_FLAGS:
-            return False
-        try:
-            return self._is_record(zlib.decompressobj(_GZIP).decompress(head, _FIRST_BYTES))
-        except zlib.error:
-            try:
-                return self._is_record(zlib.decompressobj(_GZIP).decompress(head[:512], _FIRST_BYTES))
-            except zlib.error:
-                return False
+        return self._is_record(self._first_bytes(self._file.read(min(PIECE, self._end - offset))))
 
     def joins(self) -> bool:
-        if (
-            not self._ended
-            or self.damage
-            or bytes(self._peek(len(_MAGIC))) != _MAGIC
-            or self._begins_record(self._offset)
-        ):
+        if not self._ended or self.damage or not self._is_member() or self._begins_record(self._offset):
             return False
         self._drop()
         rest, marks = self.window, self._marks
@@ -362,26 +329,28 @@ class GzipSource:
         position, offset, inner = next(mark for mark in reversed(self._marks) if mark[0] <= self.at)
         return Place(offset, inner + self.at - position)
 
+    @property
+    def end(self) -> int | None:
+        if self._ended and self.at >= len(self.window):
+            return self._offset
+        place = self.place()
+        return None if place.inner else place.offset
+
     def go_to(self, place: Place) -> None:
         here = self.place()
         if not (place.offset == here.offset and place.inner >= here.inner):
-            if self._kept is not None and self._kept.place.offset == place.offset and self._kept.place <= place:
-                self._return(self._kept)
-            else:
-                self._begin(place.offset, careful=self._member == place.offset)
+            self._go_back(place)
             here = self.place()
         left = place.inner - here.inner
         while (left := left - self.skip(left)) and self.joins():
             pass
 
-    def keep(self) -> None:
-        if self._careful and not self._ended:
-            self._drop()
-            self._kept = _State(self.place(), self._inflater.copy(), self._offset, self.window, [*self._marks])
+    def _go_back(self, place: Place) -> None:
+        """Go to the beginning of the member of `place`, or anywhere before that in it."""
+        self._begin(place.offset)
 
-    def _return(self, kept: _State) -> None:
-        self._begin(kept.offset, careful=True)
-        self._inflater, self.window, self._marks, self._kept = kept.inflater.copy(), kept.window, [*kept.marks], kept
+    def keep(self) -> None:  # noqa: B027 - a subclass may have nothing to do
+        """Nothing to keep where a member can be decompressed from its beginning only."""
 
     def skip(self, count: int) -> int:
         left = count
@@ -395,26 +364,6 @@ class GzipSource:
 
     def close(self) -> None:
         self._file.close()
-
-
-def _up_to_damage(inflater: Any, data: memoryview) -> bytes:
-    """What comes out of `data` before the byte that is wrong."""
-    pieces: list[bytes] = []
-    at = 0
-    for step in (1024, 32, 1):
-        while at < len(data) and not inflater.eof:
-            before = inflater.copy()
-            try:
-                pieces.append(inflater.decompress(data[at : at + step]))
-            except zlib.error:
-                inflater = before
-                break
-            at += step
-    return b"".join(pieces)
-
-
-def _reason(error: Exception) -> str:
-    return str(error).rpartition(": ")[2]
 
 
 def _size(file: BinaryIO) -> int:

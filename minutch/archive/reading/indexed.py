@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from minutch.archive.reading.archivefiles import ArchiveFile, IndexFile, find_archives
@@ -25,7 +24,7 @@ def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, Entry] | None]:
         archive, why = None, "no CDXJ line"
         if entry is not None:
             if entry.filename not in archives:
-                archives[entry.filename] = _archive(index.path, entry.filename)
+                archives[entry.filename] = _archive(index, entry.filename)
             archive, why = archives[entry.filename], f"there is no archive {entry.filename}"
         if entry is not None and archive is not None:
             yield archive, entry
@@ -36,8 +35,8 @@ def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, Entry] | None]:
         yield None
 
 
-def _archive(index: Path, filename: str) -> ArchiveFile | None:
-    path = archive_of(index, filename)
+def _archive(index: IndexFile, filename: str) -> ArchiveFile | None:
+    path = archive_of(index.path, filename, index.folders)
     if path is None:
         return None
     try:

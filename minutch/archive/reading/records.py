@@ -62,10 +62,10 @@ class Grammar:
 class Record:
     """One record. `block` is cut short at the reader's limit; `length` is what its head says."""
 
-    __slots__ = ("_fields", "_grammar", "_head", "block", "length", "place")
+    __slots__ = ("_fields", "block", "grammar", "head", "length", "place")
 
     def __init__(self, grammar: Grammar, head: bytes, block: bytes, length: int, place: Place) -> None:
-        self._grammar, self._head = grammar, head
+        self.grammar, self.head = grammar, head
         self._fields: dict[str, str] | None = None
         self.block, self.length, self.place = block, length, place
 
@@ -73,7 +73,7 @@ class Record:
     def fields(self) -> dict[str, str]:
         """What its head says, by lower-case name."""
         if self._fields is None:
-            self._fields = self._grammar.fields(self._head)
+            self._fields = self.grammar.fields(self.head)
         return self._fields
 
     @property
@@ -83,7 +83,7 @@ class Record:
 
     def with_block(self, block: bytes) -> Record:
         """The same record with another block, which is all of it."""
-        return Record(self._grammar, self._head, block, len(block), self.place)
+        return Record(self.grammar, self.head, block, len(block), self.place)
 
 
 class RecordReader:
@@ -107,6 +107,11 @@ class RecordReader:
                 yield record
         if self.damages > MOST_SAID:
             log.warning("%s: %d more damaged places", self._name, self.damages - MOST_SAID)
+
+    @property
+    def end(self) -> int | None:
+        """The offset behind the last record; None where its member goes on."""
+        return self._source.end
 
     def at(self, place: Place) -> Record | None:
         """The record at a place where there was one; None if it is not there any more."""

@@ -1,6 +1,6 @@
 """Where the visits of archives lie: by URL and time, and by the names that other visits refer to them with. In SQLite.
 
-    archive(number, path, grammar, compressed, start, end, entry)
+    archive(number, path, grammar, compression, start, end, entry)
     visit(url, time, archive, offset, inner)         url and name are 64-bit hashes
     name(name, archive, offset, inner)               of visits with one name, the first
     later(visit, key), wanted(later, rank, name)     visits that wait for the ones that they refer to; while importing
@@ -28,7 +28,7 @@ from minutch.errors import UrlError
 
 _GRAMMARS: Final = {"warc": WARC, "arc": ARC}
 _SCHEMA: Final = """
-CREATE TABLE archive (number INTEGER PRIMARY KEY, path TEXT, grammar TEXT, compressed INTEGER, start INTEGER,
+CREATE TABLE archive (number INTEGER PRIMARY KEY, path TEXT, grammar TEXT, compression TEXT, start INTEGER,
                       "end" INTEGER, entry TEXT);
 CREATE TABLE visit (url INTEGER, time INTEGER, number INTEGER, archive INTEGER, offset INTEGER, inner INTEGER,
                     PRIMARY KEY (url, time, number)) WITHOUT ROWID;
@@ -80,8 +80,8 @@ class VisitIndex:
         self._numbers = {archive: number for number, archive in self._archives.items()}
 
     def _read_archives(self) -> Iterator[tuple[int, ArchiveFile]]:
-        for number, path, grammar, compressed, start, end, entry in self._db.execute("SELECT * FROM archive"):
-            yield number, ArchiveFile(Path(path), _GRAMMARS[grammar], bool(compressed), start, end, entry)
+        for number, path, grammar, compression, start, end, entry in self._db.execute("SELECT * FROM archive"):
+            yield number, ArchiveFile(Path(path), _GRAMMARS[grammar], compression, start, end, entry)
 
     def _number_of(self, archive: ArchiveFile) -> int:
         number = self._numbers.get(archive)
@@ -89,7 +89,7 @@ class VisitIndex:
             number = len(self._numbers)
             self._numbers[archive], self._archives[number] = number, archive
             grammar = next(name for name, known in _GRAMMARS.items() if known is archive.grammar)
-            row = (number, str(archive.path), grammar, archive.compressed, archive.start, archive.end, archive.entry)
+            row = (number, str(archive.path), grammar, archive.compression, archive.start, archive.end, archive.entry)
             self._db.execute("INSERT INTO archive VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         return number
 

@@ -88,14 +88,14 @@ def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
     for record in records:
         kind = record.fields.get("warc-type", "")
         if kind == "request":
-            if waiting is not None and not waiting.request and _target(record) == waiting.url:
+            if waiting is not None and not waiting.request and target_of(record) == waiting.url:
                 waiting.request = record.block
             else:
                 if request is not None:
                     yield request
                 request = record
             continue
-        if kind == "metadata" and waiting is not None and _target(record) == waiting.url:
+        if kind == "metadata" and waiting is not None and target_of(record) == waiting.url:
             waiting.took = _took(record.block)
             continue
         visit = _visit(record, kind)
@@ -104,7 +104,7 @@ def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
             continue
         if waiting is not None:
             yield waiting
-        if request is not None and _target(request) == visit.url:
+        if request is not None and target_of(request) == visit.url:
             visit.request = request.block
         elif request is not None:
             yield request
@@ -121,7 +121,7 @@ def _took(block: bytes) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _target(record: Record) -> str:
+def target_of(record: Record) -> str:
     """The URL; some writers put it into angle brackets."""
     uri = record.fields.get("warc-target-uri", "")
     return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
@@ -129,7 +129,7 @@ def _target(record: Record) -> str:
 
 def _visit(record: Record, kind: str) -> Visit | None:
     make = _MAKERS.get(kind)
-    url = _target(record)
+    url = target_of(record)
     if make is None or not url.lower().startswith(_PAGES):
         return None
     fields = record.fields

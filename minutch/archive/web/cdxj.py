@@ -49,6 +49,8 @@ class Entry:
     length: int
     offset: int
     file: str
+    method: str | None = None
+    """The request's, where it was not GET."""
 
     def line(self) -> str:
         """The line of the index."""
@@ -60,6 +62,7 @@ class Entry:
             "length": str(self.length),
             "offset": str(self.offset),
             "filename": self.file,
+            "method": self.method,
         }
         known = {name: value for name, value in values.items() if value is not None}
         return f"{surt(self.url)} {timestamp(self.date)} {json.dumps(known)}\n"

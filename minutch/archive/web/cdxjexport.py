@@ -1,33 +1,43 @@
-"""`export cdxj`: the index of a web archive, without the archive.
+"""`export cdxj`: the index of a web archive: of files that lie there, or of those that `export warc` would write.
 
-The files that it names are those that `export warc` writes with the same options, which have the same records at the
-same places.
+Of segments, it is the index of the files that `export warc` writes with the same options, which have the same records
+at the same places. Of WARC and ARC files, it is theirs.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from minutch.archive.sources import given_segments
 from minutch.archive.web.cdxj import Index, write_index
+from minutch.archive.web.given import archives_among, index_archives, named_archives
 from minutch.archive.web.webarchive import FLAGS as COMMON
-from minutch.archive.web.webarchive import OPTIONS, Nowhere, planned, segment_words, write_archive
+from minutch.archive.web.webarchive import OPTIONS, Nowhere, planned, write_archive
 from minutch.arguments import parse
 from minutch.job import JobContext
 from minutch.tables.textparts import output_file
 
 USAGE: Final = f"""export cdxj <segment>... [-dir <segments>] <out> [options]
+       export cdxj <archive>... <out>
 {OPTIONS}
-\t<out>\tthe new file"""
+\t<archive>\ta WARC or ARC file, or a folder of such files
+\t<out>\tthe new file; it names archives as they lie below it, others by their names alone"""
 FLAGS: Final = COMMON
 
 
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    words, out = segment_words(given, USAGE)
-    plan = planned(given, words, USAGE)
+    paths, out = given_segments(given, USAGE)
+    archives = archives_among(paths, USAGE)
+    plan = None if archives else planned(given, paths, USAGE)
+    named = named_archives(archives, out.parent)
     with output_file(out) as path, Index(path.parent) as index:
-        counters = write_archive(plan, context, lambda name: Nowhere(), [index])
+        if plan is not None:
+            counters = write_archive(plan, context, lambda name: Nowhere(), [index])
+        else:
+            with context.progress("export", unit="records") as progress:
+                counters = index_archives(named.items(), index.add, progress)
         write_index(path, index.sorted())
     context.report("export cdxj", counters)
     return 0

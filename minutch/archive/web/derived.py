@@ -10,9 +10,10 @@ from email.utils import formatdate
 from pathlib import Path
 
 from minutch.archive.machine import this_machine
+from minutch.archive.sources import given_segments
 from minutch.archive.warcfile import V1_0, Output, WarcFiles, level_of
 from minutch.archive.warcinfo import crawler_info
-from minutch.archive.web.webarchive import RECORDS, Beside, Nowhere, Plan, planned, segment_words, write_archive
+from minutch.archive.web.webarchive import RECORDS, Beside, Nowhere, Plan, planned, write_archive
 from minutch.arguments import Flag, parse
 from minutch.job import JobContext
 from minutch.tables.textparts import output_folder
@@ -67,8 +68,8 @@ def export_derived(
 ) -> int:
     """Write what `make` makes beside the WARC files of segments: 0 if done."""
     given = parse(args, flags, usage=usage, least=1)
-    words, out = segment_words(given, usage)
-    plan = planned(given, words, usage)
+    paths, out = given_segments(given, usage)
+    plan = planned(given, paths, usage)
     with output_folder(out) as work:
         derived = make(plan, work, context)
         try:

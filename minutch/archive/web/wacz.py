@@ -1,6 +1,6 @@
 """`export wacz`: a web archive with its index and a list of its pages in one file, which a browser can replay.
 
-    archive/<prefix>-NNNNN.warc.gz    the files of `export warc`, stored as they are
+    archive/<prefix>-NNNNN.warc.gz    the files of `export warc`, or those that were given, stored as they are
     indexes/index.cdx.gz, index.idx   CDXJ in gzip members of 300 lines, and where each of them begins
     pages/pages.jsonl                 the HTML pages: URL, time, title, with -text their text
     datapackage.json                  size and SHA-256 digest of each of these
@@ -26,20 +26,24 @@ from typing import IO, Any, Final, Self
 from isal import isal_zlib
 
 from minutch.archive.jsontext import valid
-from minutch.archive.sources import Capture
+from minutch.archive.sources import Capture, given_segments
 from minutch.archive.warcfile import V1_1, Output, warc_date
 from minutch.archive.web.cdxj import Index
+from minutch.archive.web.given import archives_among, named_archives
+from minutch.archive.web.repack import take_archives, titled_by
 from minutch.archive.web.webarchive import FLAGS as COMMON
-from minutch.archive.web.webarchive import OPTIONS, Beside, Plan, planned, segment_words, write_archive
+from minutch.archive.web.webarchive import OPTIONS, Beside, planned, write_archive
 from minutch.arguments import Flag, parse
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.tables.textparts import output_file
 
 USAGE: Final = f"""export wacz <segment>... [-dir <segments>] <out> [options]
+       export wacz <archive>... <out> [-title <title>] [-text]
 {OPTIONS}
+\t<archive>\ta WARC file, or a folder of such files, taken as they are
 \t-title <title>\twhat the archive is called
-\t-text\twith the text of the pages, so that they can be searched
+\t-text\twith the text of the pages, so that they can be searched; of archives, where they have it
 \t<out>\tthe new file, whose name should end in .wacz"""
 FLAGS: Final = (*COMMON, Flag("-title", value="title"), Flag("-text"))
 VERSION: Final = "1.1.1"
@@ -54,18 +58,23 @@ _EARLIEST: Final = 315_532_800_000
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    words, out = segment_words(given, USAGE)
-    plan = planned(given, words, USAGE)
+    paths, out = given_segments(given, USAGE)
+    archives = named_archives(archives_among(paths, USAGE))
+    plan = None if archives else planned(given, paths, USAGE)
+    time, title = titled_by(archives) if plan is None else (plan.time, plan.prefix)
     with (
         output_file(out) as path,
-        Package(path, plan) as package,
+        Package(path, time) as package,
         Index(path.parent) as index,
         PageList(path.parent, given["-text"]) as pages,
     ):
-        counters = write_archive(plan, context, package.open_archive, [index, pages])
+        if plan is not None:
+            counters = write_archive(plan, context, package.open_archive, [index, pages])
+        else:
+            counters = take_archives(archives, package, index, pages, context)
         package.add_index(index.sorted())
         package.add("pages/pages.jsonl", pages.chunks(), compress=True)
-        package.finish(given.get("-title", plan.prefix), pages.first)
+        package.finish(given.get("-title", title), pages.first)
     context.report("export wacz", counters)
     return 0
 
@@ -73,9 +82,10 @@ def run(args: list[str], context: JobContext) -> int:
 class Package:
     """The ZIP file, and what is in it so far."""
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, time: int) -> None:
+        """`time` (ms) is when it was made, by its own account."""
         self._zip = zipfile.ZipFile(path, "w", allowZip64=True)
-        self._plan = plan
+        self._time = time
         self._resources: list[dict[str, object]] = []
 
     def __enter__(self) -> Self:
@@ -91,7 +101,7 @@ class Package:
 
     def opened(self, path: str, *, compress: bool) -> IO[bytes]:
         """An entry to be written."""
-        date = time.gmtime(max(self._plan.time, _EARLIEST) / 1000)
+        date = time.gmtime(max(self._time, _EARLIEST) / 1000)
         entry = zipfile.ZipInfo(path, date[:6])
         entry.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
         entry.external_attr = 0o644 << 16
@@ -132,7 +142,7 @@ class Package:
             "wacz_version": VERSION,
             "title": title,
             "software": f"minutch/{__version__}",
-            "created": warc_date(self._plan.time, V1_1),
+            "created": warc_date(self._time, V1_1),
             "resources": list(self._resources),
         }
         if first is not None:
@@ -179,7 +189,7 @@ class PageList(Beside):
         self.first: tuple[str, str] | None = None
         """URL and time of the first page that was fetched."""
         head: dict[str, object] = {"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}
-        self._add(head | ({"hasText": True} if with_text else {}))
+        self._write(head | ({"hasText": True} if with_text else {}))
 
     def __enter__(self) -> Self:
         return self
@@ -187,20 +197,24 @@ class PageList(Beside):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._file.close()
 
-    def _add(self, line: dict[str, object]) -> None:
+    def _write(self, line: dict[str, object]) -> None:
         self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
     def capture(self, capture: Capture, target: str, time: int) -> None:
         content, datum = capture.content, capture.datum
         if content is None or datum is None or datum.status != STATUS_FETCH_SUCCESS or content.content_type not in HTML:
             return
+        title = "" if capture.parse_data is None else capture.parse_data.title
+        self.add(target, time, title, None if capture.parse_text is None else capture.parse_text.text)
+
+    def add(self, target: str, time: int, title: str, text: str | None) -> None:
+        """Take up a page; `text` is None where it is not known."""
         date = warc_date(time, V1_1)
         code = blake2b(f"{date} {target}".encode(), digest_size=12).hexdigest()
-        title = "" if capture.parse_data is None else capture.parse_data.title
         line: dict[str, object] = {"id": code, "url": target, "ts": date, "title": valid(title) or target}
-        if self._with_text and capture.parse_text is not None:
-            line["text"] = valid(capture.parse_text.text)
-        self._add(line)
+        if self._with_text and text is not None:
+            line["text"] = valid(text)
+        self._write(line)
         if self.first is None or date < self.first[1]:
             self.first = target, date
 

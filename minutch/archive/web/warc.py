@@ -12,10 +12,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Final
 
+from minutch.archive.sources import given_segments
 from minutch.archive.warcfile import Output
 from minutch.archive.web.cdxj import Index, write_index
 from minutch.archive.web.webarchive import FLAGS as COMMON
-from minutch.archive.web.webarchive import OPTIONS, planned, segment_words, write_archive
+from minutch.archive.web.webarchive import OPTIONS, planned, write_archive
 from minutch.arguments import Flag, parse
 from minutch.job import JobContext
 from minutch.tables.textparts import output_folder
@@ -31,8 +32,8 @@ INDEX: Final = "index.cdxj"
 def run(args: list[str], context: JobContext) -> int:
     """The command: 0 if done."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    words, out = segment_words(given, USAGE)
-    plan = planned(given, words, USAGE)
+    paths, out = given_segments(given, USAGE)
+    plan = planned(given, paths, USAGE)
     with output_folder(out) as work, ExitStack() as stack:
         index = [stack.enter_context(Index(work))] if given["-cdxj"] else []
 

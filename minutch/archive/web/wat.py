@@ -108,9 +108,13 @@ class Wat(Derived):
         return result | _entity(record.body)
 
     def _html(self, record: Record) -> Json:
-        page = record.body[:LARGEST]
-        charset = self._charsets.detect(page, field(record.head, "Content-Type"), "text/html", "")
-        return html_facts(charset.to_utf8(page))
+        return facts_of(self._charsets, record.body, field(record.head, "Content-Type"))
+
+
+def facts_of(charsets: CharsetDetector, page: bytes, content_type: str | None) -> Json:
+    """What is in an HTML page."""
+    page = page[:LARGEST]
+    return html_facts(charsets.detect(page, content_type, "text/html", "").to_utf8(page))
 
 
 def _container(record: Record) -> Json:

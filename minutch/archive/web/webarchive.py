@@ -30,12 +30,11 @@ from minutch.archive.pagerecords import (
     write_request,
     write_revisit,
 )
-from minutch.archive.sources import Capture, captures, find_segments
-from minutch.archive.warcfile import DEFAULT_LIMIT, DIGESTS, SHA1, V1_1, Output, Record, WarcFiles, level_of, target_uri
+from minutch.archive.sources import DIR, NO_URI, Capture, captures, find_segments, uri_of
+from minutch.archive.warcfile import DEFAULT_LIMIT, DIGESTS, SHA1, V1_1, Output, Record, WarcFiles, level_of
 from minutch.archive.warcinfo import crawler_info
 from minutch.archive.web.languages import three_letters
 from minutch.arguments import Arguments, Flag, fail
-from minutch.errors import UrlError
 from minutch.formats.writables import Text
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
@@ -51,7 +50,6 @@ UNCHANGED: Final = "revisits: not modified"
 SAME: Final = "revisits: same content"
 TWICE: Final = "pages written before"
 NO_CONTENT: Final = "URLs without content"
-NO_URI: Final = "pages without a URI"
 RECORDS: Final = "WARC records"
 
 OPTIONS: Final = """\t<segment>\ta segment, a folder of segments, or the folder of a crawl
@@ -60,7 +58,7 @@ OPTIONS: Final = """\t<segment>\ta segment, a folder of segments, or the folder 
 \t-size <bytes>\tafter how many bytes the next file begins (1000000000)
 \t-digest sha1|sha256\thow digests are made (sha1)"""
 FLAGS: Final = (
-    Flag("-dir", value="segments", repeats=True),
+    DIR,
     Flag("-prefix", value="name"),
     Flag("-size", value="bytes", convert=int),
     Flag("-digest", value="digest", choices=tuple(DIGESTS)),
@@ -68,7 +66,6 @@ FLAGS: Final = (
 
 _LANGUAGE: Final = "lang"
 """Where language-identifier notes its finding."""
-_SEGMENTS: Final = "segments"
 _BY_STATUS: Final = {status.STATUS_FETCH_REDIR_PERM: 301, status.STATUS_FETCH_REDIR_TEMP: 302}
 _OK: Final = 200
 _CODE: Final = Text(RESPONSE_CODE_KEY)
@@ -86,12 +83,9 @@ class Plan:
     """When the files were made, by their own account: when the last segment was."""
 
 
-def planned(given: Arguments, words: Sequence[str], usage: str) -> Plan:
-    """What a command line asks for; `words` are its segments. Raises UsageError, StoreError without any."""
-    paths = [Path(word) for word in (*words, *given.get("-dir", []))]
-    if not paths:
-        fail("no segments", usage)
-    segments = find_segments([path / _SEGMENTS if (path / _SEGMENTS).is_dir() else path for path in paths])
+def planned(given: Arguments, paths: Sequence[Path], usage: str) -> Plan:
+    """What a command line asks for; `paths` are its segments. Raises UsageError, StoreError without any."""
+    segments = find_segments(paths)
     limit = given.get("-size", DEFAULT_LIMIT)
     if limit <= 0:
         fail(f"-size {limit}: expected a number of bytes", usage)
@@ -190,10 +184,8 @@ class Archive:
         time = _time_of(capture)
         if time is None or (content is None and not unchanged):
             return NO_CONTENT
-        try:
-            target = target_uri(capture.url)
-        except UrlError as error:
-            log.warning("Invalid URI %s: %s", capture.url, error)
+        target = uri_of(capture.url)
+        if target is None:
             return NO_URI
         digest = "" if content is None or unchanged else self.files.digest(content.content)
         if (time, digest) in self._seen:
@@ -247,11 +239,3 @@ def _code(capture: Capture, target: str) -> int | None:
     if len(text) == 3 and text.isascii() and text.isdigit():
         return int(text)
     return _BY_STATUS.get(datum.status, _OK)
-
-
-def segment_words(given: Arguments, usage: str) -> tuple[list[str], Path]:
-    """The segments of a command line, and what stands last: where the output goes. Raises UsageError."""
-    if not given.positional:
-        fail("no output", usage)
-    *words, out = given.positional
-    return words, Path(out)

@@ -331,8 +331,10 @@ def test_a_page_that_the_parse_refused_is_not_read(tmp_path: Path) -> None:
 def test_wrong_inputs(segment: Segment, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected 1 or more"):
         run([str(segment.path), str(tmp_path / "out"), "-urls", "0"], context())
-    with pytest.raises(UsageError, match="too few"):
+    with pytest.raises(UsageError, match="no segments"):
         export_command(["commoncrawl", str(segment.path)], context())
+    with pytest.raises(UsageError, match="expected one for each of 1 segments, found 2"):
+        export_command(["commoncrawl", "-dir", str(segment.path.parent), "out", "-arcs", "a", "-arcs", "b"], context())
     with pytest.raises(StoreError, match="has no parse_data"):
         bare = Segment(tmp_path / "20120203192406")
         write(bare, CRAWL_FETCH, [])

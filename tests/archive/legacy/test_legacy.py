@@ -161,7 +161,9 @@ def test_a_locked_crawldb_is_found_before_anything_is_made(old: Path, tmp_path: 
 def test_back_again(old: Path, tmp_path: Path) -> None:
     segment = imported(old, tmp_path / "crawl")
     version = "0.4" if (old / "fetcher_text").exists() else "0.5"
-    assert export(["legacy", str(segment.path), str(tmp_path / "out"), "-version", version], context()) == 0
+    assert (
+        export(["legacy", "-dir", str(segment.path.parent), str(tmp_path / "out"), "-version", version], context()) == 0
+    )
     out = tmp_path / "out" / old.name
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in old.iterdir())
     assert (out / "fetchlist/data").read_bytes() == with_links_counted(old / "fetchlist/data")
@@ -269,8 +271,11 @@ def test_wrong_command_lines(tmp_path: Path, old: Path) -> None:
         import_(["legacy", "x"], context())
     with pytest.raises(UsageError, match=r"expected one of 0\.4, 0\.5"):
         export(["legacy", "a", "b", "-version", "0.6"], context())
+    names = [str(tmp_path / name / "x") for name in "ab"]
+    for name in names:
+        (Path(name) / CRAWL_FETCH).mkdir(parents=True)
     with pytest.raises(UsageError, match="same name"):
-        export(["legacy", "a/x", "b/x", "out"], context())
+        export(["legacy", *names, "out"], context())
     with pytest.raises(StoreError, match=r"no segment of Nutch before 0\.8"):
         imported(tmp_path, tmp_path / "crawl")
     with pytest.raises(StoreError, match="is no segment"):

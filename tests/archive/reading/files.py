@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
+import random
+import struct
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from minutch.archive.reading.bytesource import ByteSource, GzipSource, PlainSource
+from minutch.archive.reading.archivefiles import COMPRESSIONS, GZIP, ZSTD
+from minutch.archive.reading.bytesource import ByteSource
 from minutch.archive.reading.records import MOST_BLOCK, Grammar, Record, RecordReader
 from minutch.archive.reading.warcrecords import WARC
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 Container = Callable[[Iterable[bytes]], bytes]
 """Makes a file of records."""
@@ -58,26 +69,76 @@ def gzip_blocks(records: Iterable[bytes]) -> bytes:
     return b"".join(gzip.compress(data[at : at + BLOCKS], mtime=0) for at in range(0, len(data), BLOCKS))
 
 
-CONTAINERS: Sequence[Container] = (plain, gzip_each, gzip_whole, gzip_blocks)
+def zstd_frame(data: bytes, shared: Any = None) -> bytes:
+    """A frame with a checksum."""
+    return bytes(zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1}, zstd_dict=shared))
 
 
-def source(data: bytes, grammar: Grammar, *, compressed: bool) -> ByteSource:
+def zstd_each(records: Iterable[bytes]) -> bytes:
+    return b"".join(zstd_frame(record) for record in records)
+
+
+def zstd_whole(records: Iterable[bytes]) -> bytes:
+    return zstd_frame(b"".join(records))
+
+
+def zstd_blocks(records: Iterable[bytes]) -> bytes:
+    data = b"".join(records)
+    return b"".join(zstd_frame(data[at : at + BLOCKS]) for at in range(0, len(data), BLOCKS))
+
+
+def skippable(number: int, data: bytes) -> bytes:
+    """A frame that decoders pass over."""
+    return struct.pack("<II", 0x184D2A50 + number, len(data)) + data
+
+
+def zstd_shared(records: Iterable[bytes], *, packed: bool = True) -> bytes:
+    """With a dictionary in front, itself a frame or as it is, and something to be passed over."""
+    shared = dictionary()
+    data = bytes(shared.dict_content)
+    frames = b"".join(zstd_frame(record, shared) + skippable(3, b"nothing") for record in records)
+    return skippable(13, zstd_frame(data) if packed else data) + frames
+
+
+@functools.cache
+def dictionary() -> Any:
+    """Made of heads of records."""
+    random_ = random.Random(3)
+    samples = [warc_record(number, random_.randbytes(60)) for number in range(300)]
+    return zstd.train_dict(samples, 2000)
+
+
+CONTAINERS: Sequence[Container] = (
+    plain,
+    gzip_each,
+    gzip_whole,
+    gzip_blocks,
+    zstd_each,
+    zstd_whole,
+    zstd_blocks,
+    zstd_shared,
+)
+
+
+def compression_of(data: bytes) -> str:
+    """How a file is compressed, by its first bytes."""
+    return GZIP if data.startswith(b"\x1f\x8b") else ZSTD if data[1:4] in (b"\xb5\x2f\xfd", b"\x2a\x4d\x18") else ""
+
+
+def source(data: bytes, grammar: Grammar, compression: str) -> ByteSource:
     """A source over bytes."""
-    file = io.BytesIO(data)
-    if compressed:
-        return GzipSource(file, lambda head: bool(grammar.start.match(head)))
-    return PlainSource(file)
+    return COMPRESSIONS[compression](io.BytesIO(data), lambda head: bool(grammar.start.match(head)), 0, None)
 
 
 def reader(
-    data: bytes, grammar: Grammar = WARC, most: int = MOST_BLOCK, compressed: bool | None = None
+    data: bytes, grammar: Grammar = WARC, most: int = MOST_BLOCK, compression: str | None = None
 ) -> RecordReader:
-    """A reader over bytes; they are compressed if they look so."""
-    packed = data.startswith(b"\x1f\x8b") if compressed is None else compressed
-    return RecordReader(source(data, grammar, compressed=packed), grammar, "test.warc", most=most)
+    """A reader over bytes; they are compressed as they look, if nothing is said."""
+    by = compression_of(data) if compression is None else compression
+    return RecordReader(source(data, grammar, by), grammar, "test.warc", most=most)
 
 
-def read(data: bytes, grammar: Grammar = WARC, compressed: bool | None = None) -> tuple[list[Record], int]:
+def read(data: bytes, grammar: Grammar = WARC, compression: str | None = None) -> tuple[list[Record], int]:
     """All records, and how many damaged places."""
-    records = reader(data, grammar, compressed=compressed)
+    records = reader(data, grammar, compression=compression)
     return list(records), records.damages

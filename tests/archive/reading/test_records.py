@@ -10,6 +10,7 @@ import logging
 import random
 import tracemalloc
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,15 +29,22 @@ from tests.archive.reading.files import (
     Container,
     answer,
     arc_record,
+    compression_of,
     gzip_each,
     gzip_whole,
     plain,
     read,
     reader,
+    skippable,
     warc_record,
+    zstd_each,
+    zstd_frame,
+    zstd_shared,
+    zstd_whole,
 )
 
-GZIPS = [container for container in CONTAINERS if container is not plain]
+EACH = (plain, gzip_each, zstd_each)
+"""A record, and what it is compressed to, stands by itself."""
 
 
 def blocks(count: int, seed: int = 1) -> list[bytes]:
@@ -116,12 +124,12 @@ def test_damage_costs_what_it_hits_and_nothing_else(
     data = container(stored)
     at = int(place * len(data))
     bad = damage(data, how, at, size, seed)
-    records, damages = read(bad, compressed=container is not plain)
+    records, damages = read(bad, compression=compression_of(data))
     found = identified(records)
     ends = [0]
     for number, record in enumerate(stored):
         ends.append(ends[-1] + len(container([record])))
-        if container in (plain, gzip_each) and not is_touched(ends[-2], ends[-1], how, at, size):
+        if container in EACH and not is_touched(ends[-2], ends[-1], how, at, size):
             assert found.get(f"<urn:test:{number}>") == wanted[number]
     is_at_end = how == "cut" and (not at or at in ends)  # of a record: nothing tells that more is to come
     if container is not plain and bad != data and len(records) < len(stored) and not is_at_end:
@@ -147,7 +155,7 @@ def test_wrong_lengths(container: Container, length: bytes, caplog: pytest.LogCa
     found = identified(records)
     assert [number for number in range(5) if found.get(f"<urn:test:{number}>") == b"x" * 200] == [0, 1, 3, 4]
     assert damages >= 1
-    offset = len(container(stored[:2])) if container in (plain, gzip_each) else 0
+    offset = len(container(stored[:2])) if container in (*EACH, zstd_shared) else 0
     assert f"test.warc: damaged at offset {offset}" in caplog.messages[0]
 
 
@@ -218,8 +226,46 @@ def test_what_looks_like_a_member_is_none() -> None:
     assert [record.block for record in records] == [b"a", b"b"]
 
 
+def test_zstd_data_that_is_damaged_in_the_middle(caplog: pytest.LogCaptureFixture) -> None:
+    """Of a file that is one frame, all whole blocks before the damage are there; a checksum costs its own record."""
+    stored = [warc_record(number, random.Random(number).randbytes(20_000)) for number in range(50)]
+    data = bytearray(zstd_whole(stored))
+    data[len(data) // 2] ^= 1
+    data[len(data) * 3 // 4 : len(data) * 3 // 4 + 300] = bytes(300)
+    records, damages = read(bytes(data) + zstd_each(stored[:3]))
+    found = identified(records)
+    assert all(f"<urn:test:{number}>" in found for number in range(15))
+    assert [record.fields["warc-record-id"] for record in records[-3:]] == [f"<urn:test:{n}>" for n in range(3)]
+    assert damages >= 1
+    frames = [bytearray(zstd_frame(record)) for record in stored[:3]]
+    frames[1][-1] ^= 1
+    caplog.clear()
+    records, damages = read(b"".join(frames))
+    assert [record.fields["warc-record-id"] for record in records] == ["<urn:test:0>", "<urn:test:2>"]
+    assert f"test.warc: damaged at offset {len(frames[0])}: bad zstd data" in caplog.messages[0]
+    assert damages == 1
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_dictionary_is_for_all_frames(packed: bool) -> None:
+    stored = [warc_record(number, b"x%d" % number) for number in range(5)]
+    data = zstd_shared(stored, packed=packed)
+    assert [record.block for record in read(data)[0]] == [b"x%d" % number for number in range(5)]
+    frames = data[data.index(zstd_frame(b"")[:4], 8 + 4) :]
+    records, damages = read(frames)
+    assert (records, damages > 0) == ([], True)  # it is missing
+
+
+@pytest.mark.parametrize("dictionary", [b"", b"short", b"\x28\xb5\x2f\xfd nothing", b"\x37\xa4\x30\xec nothing"])
+def test_a_bad_dictionary_is_damage(dictionary: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    records, damages = read(skippable(13, dictionary) + zstd_each([warc_record(1, b"alone")]))
+    assert [record.block for record in records] == [b"alone"]
+    assert damages == 1
+    assert "test.warc: damaged at offset 0: bad dictionary" in caplog.messages[0]
+
+
 def test_zeros_at_the_end_are_no_damage() -> None:
-    for container in (plain, gzip_each):
+    for container in EACH:
         assert read(container([warc_record(1, b"a")]) + bytes(70_000))[1] == 0
 
 
@@ -264,15 +310,23 @@ def test_a_record_of_ten_gigabytes_costs_no_memory(tmp_path: Path) -> None:
     assert peak < 8 << 20
 
 
-def test_a_record_that_inflates_to_much_costs_no_memory() -> None:
+def gzip_bomb(head: bytes, size: int) -> bytes:
     compressor = zlib.compressobj(wbits=31)
-    head = warc_record(1, b"").removesuffix(b"\r\n\r\n").replace(b"Length: 0", b"Length: %d" % (200 << 20))
     pieces = [compressor.compress(head)]
-    pieces += [compressor.compress(bytes(1 << 20)) for _ in range(200)]
-    data = b"".join(
-        (*pieces, compressor.compress(b"\r\n\r\n"), compressor.flush(), gzip.compress(warc_record(2, b"next")))
-    )
-    opened = reader(data, most=1000)
+    pieces += [compressor.compress(bytes(1 << 20)) for _ in range(size >> 20)]
+    return b"".join((*pieces, compressor.compress(b"\r\n\r\n"), compressor.flush()))
+
+
+def zstd_bomb(head: bytes, size: int) -> bytes:
+    return zstd_frame(head + bytes(size) + b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(("bomb", "container"), [(gzip_bomb, gzip_each), (zstd_bomb, zstd_each)])
+def test_a_record_that_inflates_to_much_costs_no_memory(
+    bomb: Callable[[bytes, int], bytes], container: Container
+) -> None:
+    head = warc_record(1, b"").removesuffix(b"\r\n\r\n").replace(b"Length: 0", b"Length: %d" % (200 << 20))
+    opened = reader(bomb(head, 200 << 20) + container([warc_record(2, b"next")]), most=1000)
     tracemalloc.start()
     records = list(opened)
     peak = tracemalloc.get_traced_memory()[1]

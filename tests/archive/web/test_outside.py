@@ -23,6 +23,7 @@ from tests.interop.jars import NoJars, fetched
 from tests.support.archived import MODIFIED, archived_crawl, read_records
 from tests.support.venvs import NoPrograms, programs
 
+DATA = Path(__file__).parent.parent / "data"
 _READY = 60
 """Seconds that a server may take to start."""
 
@@ -84,6 +85,21 @@ def test_the_index_is_jwarcs(jwarc: list[str], archive: Path) -> None:
 def test_the_index_is_cdxj_indexers(tools: Path, archive: Path) -> None:
     found = output(tools / "cdxj-indexer", "--sort", *sorted(archive.glob("*.warc.gz")))
     assert found == (archive / "index.cdxj").read_text()
+
+
+@pytest.mark.servers
+def test_the_index_of_files_that_lie_there_is_cdxj_indexers(tools: Path, archive: Path, tmp_path: Path) -> None:
+    """Those that the fetcher wrote, and warcio's and jwarc's samples: those without damage or several requests."""
+    names = ("example.arc", "example.arc.gz", "example.warc", "example.warc.gz", "example-resource.warc.gz")
+    more = (
+        "example-iana.org-chunked.warc",
+        "example-space-in-target-uri.warc.gz",
+        "example-wget-bad-target-uri.warc.gz",
+    )
+    paths = [*files_of(archive), *(DATA / "warcio" / name for name in (*names, *more)), DATA / "jwarc/cc.warc.gz"]
+    jobs.export("cdxj", *paths, tmp_path / "x.cdxj", conf=Configuration.load([]))
+    found = output(tools / "cdxj-indexer", "--sort", *paths)
+    assert found == (tmp_path / "x.cdxj").read_text()
 
 
 @pytest.mark.servers
