@@ -13,6 +13,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from warcio.archiveiterator import ArchiveIterator
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.segment.store import FETCHED, LAYOUTS, PARSED, WARC, Segment, segments_in
 from minutch.tables.database import Database
+from minutch.tables.lock import LOCK_NAME
 from minutch.tables.spans import data_file
 from tests.faults.disk import copy
 from tests.faults.watch import NOW, Ran, run_unseen
@@ -67,6 +69,8 @@ class Job:
     between: tuple[Callable[[Path, Path, Path], object], ...] = ()
     ends_in: Callable[[View], object] = lambda view: view
     """What of the result is compared."""
+    forks: bool = False
+    """Whether it forks workers, which it can't where Polars is loaded."""
 
 
 def _marked(before: Path, after: Path, target: Path) -> None:
@@ -130,11 +134,17 @@ JOBS: Final = {
             {"generate.update.crawldb": "true"},
             (_marked,),
         ),
-        Job("fetch", "generated", ("fetch", "{work}/segments/{segment}", "-threads", "2")),
-        Job("fetch-parse", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.parse": "true"}),
-        Job("fetch-warc", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.warc": "true"}),
-        Job("fetch-two", "generated", ("fetch", "{work}/segments/{segment}"), {"minutch.fetch.processes": "2"}),
-        Job("parse", "fetched", ("parse", "{work}/segments/{segment}")),
+        Job("fetch", "generated", ("fetch", "{work}/segments/{segment}", "-threads", "2"), forks=True),
+        Job("fetch-parse", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.parse": "true"}, forks=True),
+        Job("fetch-warc", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.warc": "true"}, forks=True),
+        Job(
+            "fetch-two",
+            "generated",
+            ("fetch", "{work}/segments/{segment}"),
+            {"minutch.fetch.processes": "2"},
+            forks=True,
+        ),
+        Job("parse", "fetched", ("parse", "{work}/segments/{segment}"), forks=True),
         Job("updatedb", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
         Job("updatedb-spill", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments"), _SPILL),
         Job("sitemap", "updated", ("sitemap", "{work}/crawldb", "-sitemapUrls", "{base}/sitemaps"), SITEMAPS),
@@ -143,7 +153,7 @@ JOBS: Final = {
         Job("invertlinks-spill", "linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments"), _SPILL),
         Job("mergedb", "linked", ("mergedb", "{work}/merged", "{work}/crawldb", "{work}/crawldb2")),
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
-        Job("mergesegs", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "6")),
+        Job("mergesegs", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "{half}")),
         Job("mergesegs-spill", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments"), _SPILL),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
         Job("domainstats", "linked", ("domainstats", "{work}/crawldb", "{work}/dump", "host", "2")),
@@ -175,7 +185,7 @@ JOBS: Final = {
         Job("export-warc", "linked", ("export", "warc", "-cdxj", "{work}/segments", "{work}/dump")),
         Job("export-wacz", "linked", ("export", "wacz", "{work}/segments", "{work}/dump/crawl.wacz")),
         Job("freegen", "empty", ("freegen", "{base}/seeds", "{work}/segments")),
-        Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump")),
+        Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump"), forks=True),
         Job(
             "index",
             "linked",
@@ -207,11 +217,14 @@ class Stage:
 
     def words(self, job: Job) -> list[str]:
         """A job's command line, properties included."""
-        name, *rest = (word.format(base=self.base, work=self.work, segment=self.segment) for word in job.words)
+        name, *rest = (word.format(**self._names()) for word in job.words)
         parts = {"mapreduce.job.reduces": str(self.size.parts)}
         own = {key: value.format(more=self.size.parts + 1) for key, value in job.settings.items()}
         settings = {**SETTINGS, **parts, **own}
         return [name, *(word for key, value in settings.items() for word in ("-D", f"{key}={value}")), *rest]
+
+    def _names(self) -> dict[str, object]:
+        return {"base": self.base, "work": self.work, "segment": self.segment, "half": self.size.pages // 2}
 
     def run(self, job: Job) -> Ran:
         """A job on `work` as it is."""
@@ -326,10 +339,35 @@ def _archived(folder: Path) -> Records:
     return sorted(found)
 
 
-def _records(path: Path) -> Records:
-    with SequenceFileReader(path) as reader:
-        return list(reader)
+_known: dict[bytes, Records] = {}
 
+
+def _records(path: Path) -> Records:
+    """The records of a file; those of a file that has been read before, with the same checksums, from memory."""
+    sums = path.with_name(f".{path.name}.crc")
+    data = path.read_bytes()
+    digest = sha256(sums.read_bytes() if sums.exists() else b"none").digest() + sha256(data).digest()
+    if digest not in _known:
+        with SequenceFileReader(path) as reader:
+            _known[digest] = list(reader)
+    return _known[digest]
+
+
+def fingerprint(work: Path) -> bytes:
+    """A digest of all that lies in `work`, whatever process has made it."""
+    paths = ((_PROCESS.sub("*", str(path.relative_to(work))), path) for path in work.rglob("*"))
+    digest = sha256()
+    for name, path in sorted(paths):
+        data = b"" if path.is_dir() else path.read_bytes()
+        if path.name.startswith(LOCK_NAME):
+            data = _OWNER.sub(b"* * *", data)
+        digest.update(f"{name}\n{'/' if path.is_dir() else len(data)}\n".encode() + data)
+    return digest.digest()
+
+
+_PROCESS = re.compile(r"(?<=-)\d+-\d+-(?=[^/]+\.\d+(?:/|$))|(?<=\.locked\.)\d+-\d+")
+"""The process in the names of work folders, and of locks that somebody asks for."""
+_OWNER = re.compile(rb"\d+ \S+ \d+")
 
 _CHECKSUM = re.compile(r"\.(.+)\.crc")
 
