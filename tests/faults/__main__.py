@@ -29,32 +29,21 @@ from tests.faults.watch import pin
 
 TOGETHER = "together"
 """In place of a job: two and three of them at once."""
-_FORKING = {"fetch", "fetch-parse", "fetch-two", "parse", "readseg"}
-"""Jobs that fork their workers, which they can't where Polars is loaded; they come first."""
 _LOADED = ("minutch.kernels.library", "minutch.fetch.fetch", "minutch.parse.parse", "minutch.segment.readseg")
-_MORE = ("polars", "minutch.crawldb.inject", "minutch.crawldb.updatedb", "minutch.crawldb.dedup")
-_MORE += ("minutch.crawldb.mergedb", "minutch.crawldb.readdb", "minutch.crawldb.dump", "minutch.fetchlist.generate")
-_MORE += ("minutch.hostdb.updatehostdb", "minutch.hostdb.readhostdb")
-_MORE += ("minutch.fetchlist.freegen", "minutch.linkdb.invertlinks", "minutch.crawl.crawl")
-
-
-def _load(modules: tuple[str, ...]) -> None:
-    """Once here, not in every job's process."""
-    for name in modules:
-        importlib.import_module(name)
 
 
 def main() -> int:
     """Run campaigns as the command line says."""
     options = _options()
     pin()
-    _load(_LOADED)
+    for module in _LOADED:
+        importlib.import_module(module)
     failed = 0
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         stage = Stage(Path(folder), LARGE if options.large else SMALL)
-        for name in sorted(options.jobs or [*JOBS, TOGETHER], key=lambda name: name not in _FORKING):
-            if name not in _FORKING:
-                _load(_MORE)
+        for name in sorted(
+            options.jobs or [*JOBS, TOGETHER], key=lambda name: name == TOGETHER or not JOBS[name].forks
+        ):
             if name == TOGETHER:
                 found = _disturb(name, {"race": Races(stage, options.seed).points()}, options)
             else:

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+import tantivy
 from warcio.archiveiterator import ArchiveIterator
 
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.segment.store import FETCHED, LAYOUTS, PARSED, WARC, Segment, segments_in
 from minutch.tables.database import Database
-from minutch.tables.spans import data_file
+from minutch.tables.lock import LOCK_NAME
 from tests.faults.disk import copy
 from tests.faults.watch import NOW, Ran, run_unseen
 
@@ -67,6 +70,8 @@ class Job:
     between: tuple[Callable[[Path, Path, Path], object], ...] = ()
     ends_in: Callable[[View], object] = lambda view: view
     """What of the result is compared."""
+    forks: bool = False
+    """Whether it forks workers, which it can't where Polars is loaded."""
 
 
 def _marked(before: Path, after: Path, target: Path) -> None:
@@ -116,6 +121,12 @@ _DAY = 86_400_000
 _SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "{more}"}
 """Everything goes through the disk, into another number of parts."""
 _SEGMENTS = ("-segment", "{work}/segments")
+_FILES = ("cdxj",)
+_INDEX = ("-linkdb", "{work}/linkdb", "-dir", "{work}/segments")
+_LOCAL = {
+    "plugin.includes": f"{SETTINGS['plugin.includes']}|index-(basic|anchor)|indexer-local",
+    "indexer.indexwriters.file": "{base}/local-writers.xml",
+}
 
 JOBS: Final = {
     job.name: job
@@ -130,11 +141,17 @@ JOBS: Final = {
             {"generate.update.crawldb": "true"},
             (_marked,),
         ),
-        Job("fetch", "generated", ("fetch", "{work}/segments/{segment}", "-threads", "2")),
-        Job("fetch-parse", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.parse": "true"}),
-        Job("fetch-warc", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.warc": "true"}),
-        Job("fetch-two", "generated", ("fetch", "{work}/segments/{segment}"), {"minutch.fetch.processes": "2"}),
-        Job("parse", "fetched", ("parse", "{work}/segments/{segment}")),
+        Job("fetch", "generated", ("fetch", "{work}/segments/{segment}", "-threads", "2"), forks=True),
+        Job("fetch-parse", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.parse": "true"}, forks=True),
+        Job("fetch-warc", "generated", ("fetch", "{work}/segments/{segment}"), {"fetcher.warc": "true"}, forks=True),
+        Job(
+            "fetch-two",
+            "generated",
+            ("fetch", "{work}/segments/{segment}"),
+            {"minutch.fetch.processes": "2"},
+            forks=True,
+        ),
+        Job("parse", "fetched", ("parse", "{work}/segments/{segment}"), forks=True),
         Job("updatedb", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments")),
         Job("updatedb-spill", "parsed", ("updatedb", "{work}/crawldb", "-dir", "{work}/segments"), _SPILL),
         Job("sitemap", "updated", ("sitemap", "{work}/crawldb", "-sitemapUrls", "{base}/sitemaps"), SITEMAPS),
@@ -143,7 +160,7 @@ JOBS: Final = {
         Job("invertlinks-spill", "linked", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments"), _SPILL),
         Job("mergedb", "linked", ("mergedb", "{work}/merged", "{work}/crawldb", "{work}/crawldb2")),
         Job("mergelinkdb", "linked", ("mergelinkdb", "{work}/merged", "{work}/linkdb", "{work}/linkdb")),
-        Job("mergesegs", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "6")),
+        Job("mergesegs", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments", "-slice", "{half}")),
         Job("mergesegs-spill", "linked", ("mergesegs", "{work}/merged", "-dir", "{work}/segments"), _SPILL),
         Job("readdb", "linked", ("readdb", "{work}/crawldb", "-dump", "{work}/dump", "-format", "csv")),
         Job("domainstats", "linked", ("domainstats", "{work}/crawldb", "{work}/dump", "host", "2")),
@@ -174,17 +191,39 @@ JOBS: Final = {
         Job("import", "empty", ("import", "arc", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
         Job("export-warc", "linked", ("export", "warc", "-cdxj", "{work}/segments", "{work}/dump")),
         Job("export-wacz", "linked", ("export", "wacz", "{work}/segments", "{work}/dump/crawl.wacz")),
+        *(Job(f"export-{name}", "linked", ("export", name, *_SEGMENTS[1:], "{work}/dump/file")) for name in _FILES),
+        Job("export-wet", "linked", ("export", "wet", *_SEGMENTS[1:], "{work}/dump")),
+        Job("export-legacy", "linked", ("export", "legacy", "{work}/segments/{segment}", "{work}/dump")),
+        Job("export-commoncrawl", "linked", ("export", "commoncrawl", "{work}/segments/{segment}", "{work}/dump")),
+        Job("export-parquet", "linked", ("export", "parquet", "{work}", "{work}/dump")),
+        Job("export-edges", "linked", ("export", "edges", "{work}", "{work}/dump/edges.csv")),
+        Job("export-graphml", "linked", ("export", "graphml", "{work}", "{work}/dump/links.graphml")),
+        Job("sql", "linked", ("sql", "{work}", "select * from crawldb", "-parquet", "{work}/dump/rows.parquet")),
+        Job("report", "linked", ("report", "{work}", "-o", "{work}/dump/report.html")),
+        Job("protocolstats", "linked", ("protocolstats", "{work}/crawldb", "{work}/dump")),
+        Job(
+            "crawlcomplete",
+            "linked",
+            ("crawlcomplete", "-inputDirs", "{work}/crawldb", "-outputDir", "{work}/dump", "-mode", "host"),
+        ),
+        Job("arc2segment", "empty", ("arc2segment", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
+        Job("import-legacy", "empty", ("import", "legacy", "{base}/legacy/{segment}", "{work}/segments")),
+        Job("init", "empty", ("init", "{work}/dump")),
+        Job("fsck", "broken", ("fsck", "{work}", "-repair")),
         Job("freegen", "empty", ("freegen", "{base}/seeds", "{work}/segments")),
-        Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump")),
+        Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump"), forks=True),
         Job(
             "index",
             "linked",
             (
                 *("index", "-D", "indexer.indexwriters.file={base}/index-writers.xml", "{work}/crawldb"),
-                *("-linkdb", "{work}/linkdb", "-dir", "{work}/segments"),
+                *_INDEX,
             ),
             {"plugin.includes": f"{SETTINGS['plugin.includes']}|index-(basic|anchor)|indexer-csv"},
         ),
+        Job("index-local", "linked", ("index", "{work}/crawldb", *_INDEX), _LOCAL),
+        Job("index-local-again", "indexed", ("index", "{work}/crawldb", *_INDEX, "-deleteGone"), _LOCAL),
+        Job("clean", "indexed", ("clean", "{work}/crawldb"), _LOCAL),
         Job("crawl", "empty", ("crawl", "-s", "{base}/seeds", "{work}", "3"), ends_in=_statuses),
     )
 }
@@ -207,11 +246,14 @@ class Stage:
 
     def words(self, job: Job) -> list[str]:
         """A job's command line, properties included."""
-        name, *rest = (word.format(base=self.base, work=self.work, segment=self.segment) for word in job.words)
+        name, *rest = (word.format(**self._names()) for word in job.words)
         parts = {"mapreduce.job.reduces": str(self.size.parts)}
-        own = {key: value.format(more=self.size.parts + 1) for key, value in job.settings.items()}
+        own = {key: value.format(base=self.base, more=self.size.parts + 1) for key, value in job.settings.items()}
         settings = {**SETTINGS, **parts, **own}
         return [name, *(word for key, value in settings.items() for word in ("-D", f"{key}={value}")), *rest]
+
+    def _names(self) -> dict[str, object]:
+        return {"base": self.base, "work": self.work, "segment": self.segment, "half": self.size.pages // 2}
 
     def run(self, job: Job) -> Ran:
         """A job on `work` as it is."""
@@ -239,6 +281,28 @@ class Stage:
             if name == "linked":
                 copy(self.work / "crawldb", self.work / "crawldb2")
             copy(self.work, self.state(name))
+        more: Sequence[tuple[str, tuple[str, ...], dict[str, str]]] = (
+            ("legacy", ("export", "legacy", "{work}/segments/{segment}", "{base}/legacy"), {}),
+            ("indexed", ("index", "{work}/crawldb", *_INDEX), _LOCAL),
+        )
+        for name, words, settings in more:
+            restore(self.state("linked"), self.work)
+            ran = self.run(Job(name, "", words, settings))
+            assert ran.code == 0, ran.text
+        copy(self.work, self.state("indexed"))
+        _break(copy(self.state("linked"), self.state("broken")))
+
+
+def _break(crawl: Path) -> None:
+    """What killed jobs and a careless hand leave: lost indexes, half a parse, locks and folders of dead processes."""
+    process, host = 4194305, socket.gethostname()  # no process has this number
+    for database in (crawl / "crawldb", crawl / "linkdb"):
+        for part in sorted((database / "current").iterdir())[::2]:
+            (part / "index").unlink()
+            (part / ".index.crc").unlink()
+        (database / LOCK_NAME).write_text(f"{process} {host} 1\n")
+        copy(database / "current", database / f".new-{process}-1-{host}.0")
+    shutil.rmtree(sorted((crawl / "segments").iterdir())[0] / "crawl_parse")
 
 
 def _write_web(base: Path, count: int) -> None:
@@ -257,6 +321,10 @@ def _write_web(base: Path, count: int) -> None:
         '<writers><writer id="csv" class="org.apache.nutch.indexwriter.csv.CSVIndexWriter"><parameters>'
         f'<param name="outpath" value="{base}/work/dump"/></parameters></writer></writers>'
     )
+    (base / "local-writers.xml").write_text(
+        '<writers><writer id="local" class="minutch.LocalIndexWriter"><parameters>'
+        '<param name="threads" value="1"/></parameters></writer></writers>'
+    )
     urls = [f"file:{pages}/{number}.html" for number in range(count // 3)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
     listed = "".join(
@@ -273,12 +341,16 @@ def view(work: Path) -> View:
     for path in sorted(work.iterdir()):
         if not path.name.startswith(".") and path.is_dir():
             database = Database(path)
-            if any(path.glob("*/crawl_generate")):
+            if path.name == "index" and database.exists():
+                found["index"] = _documents(path)
+            elif path.name in {"segments", "merged"} and not database.exists():
                 for segment in segments_in(path):
                     found |= _segment(segment, work)
             elif database.exists():
                 for part in database.parts():
-                    found[str((path / "current" / part.name).relative_to(work))] = _records(data_file(part))
+                    found[str((path / "current" / part.name).relative_to(work))] = _records(
+                        part / "data" if part.is_dir() else part
+                    )
             elif path.name == "dump":
                 files = (file for file in path.rglob("*") if file.is_file() and file.name != CSV_SUMS)
                 files = (file for file in files if not file.parent.name.startswith("."))
@@ -286,6 +358,17 @@ def view(work: Path) -> View:
             elif path.name == GRAPH:
                 found |= _graph(path, work)
     return found
+
+
+def _documents(path: Path) -> Records:
+    """The documents of a local index by their URLs."""
+    from minutch.search.fields import KEY  # with it comes Polars
+    from minutch.search.localindex import LocalIndex
+
+    searcher = LocalIndex(path).open().searcher()
+    hits = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs or 1).hits
+    documents = [searcher.doc(address).to_dict() for _, address in hits]
+    return sorted((str(one[KEY]).encode(), repr(sorted(one.items())).encode()) for one in documents)
 
 
 def _graph(path: Path, work: Path) -> View:
@@ -326,10 +409,35 @@ def _archived(folder: Path) -> Records:
     return sorted(found)
 
 
-def _records(path: Path) -> Records:
-    with SequenceFileReader(path) as reader:
-        return list(reader)
+_known: dict[bytes, Records] = {}
 
+
+def _records(path: Path) -> Records:
+    """The records of a file; those of a file that has been read before, with the same checksums, from memory."""
+    sums = path.with_name(f".{path.name}.crc")
+    data = path.read_bytes()
+    digest = sha256(sums.read_bytes() if sums.exists() else b"none").digest() + sha256(data).digest()
+    if digest not in _known:
+        with SequenceFileReader(path) as reader:
+            _known[digest] = list(reader)
+    return _known[digest]
+
+
+def fingerprint(work: Path) -> bytes:
+    """A digest of all that lies in `work`, whatever process has made it."""
+    paths = ((_PROCESS.sub("*", str(path.relative_to(work))), path) for path in work.rglob("*"))
+    digest = sha256()
+    for name, path in sorted(paths):
+        data = b"" if path.is_dir() else path.read_bytes()
+        if path.name.startswith(LOCK_NAME):
+            data = _OWNER.sub(b"* * *", data)
+        digest.update(f"{name}\n{'/' if path.is_dir() else len(data)}\n".encode() + data)
+    return digest.digest()
+
+
+_PROCESS = re.compile(r"(?<=-)\d+-\d+-(?=[^/]+\.\d+(?:/|$))|(?<=\.locked\.)\d+-\d+")
+"""The process in the names of work folders, and of locks that somebody asks for."""
+_OWNER = re.compile(rb"\d+ \S+ \d+")
 
 _CHECKSUM = re.compile(r"\.(.+)\.crc")
 
@@ -349,8 +457,8 @@ def left_over(work: Path) -> list[str]:
 
 _BEGUN: Final = ("crawl_generate", "crawl_fetch")
 """What a segment has at least: a fetch list, or, imported, what was fetched."""
-KEPT_BESIDE: Final = {".fetchstate"}
-"""What the fetcher keeps from round to round."""
+KEPT_BESIDE: Final = {".fetchstate", ".managed.json", ".tantivy-writer.lock", ".tantivy-meta.lock"}
+"""What the fetcher keeps from round to round, and tantivy in an index."""
 
 
 def restore(state: Path, work: Path) -> None:

@@ -27,7 +27,7 @@ from tests.faults.campaign import Point, difference
 from tests.faults.disk import copy
 from tests.faults.jobs import JOBS, Job, Stage, View, left_over, restore, view
 from tests.faults.syscalls import Stopped, next_stop
-from tests.faults.watch import KILL, LIMIT, NOW, Hung, Ran, end, ended, run, start, text_of
+from tests.faults.watch import KILL, LIMIT, NOW, Hung, Ran, end, ended, run, start, text_of, warm
 
 TOGETHER: Final = {
     "empty": ("inject-first", "freegen"),
@@ -122,6 +122,7 @@ class Races:
 
     def points(self) -> Iterator[tuple[str, Point]]:
         """Races with their names."""
+        self._warm()
         for number in range(COUNT):
             chance = random.Random(f"{self.seed} race {number}")
             state = chance.choice(list(TOGETHER))
@@ -129,6 +130,12 @@ class Races:
             killed = chance.random() < 0.3
             title = f"race {number}: {' + '.join(names)}{' after a kill' if killed else ''}"
             yield title, lambda a=state, b=names, c=killed, d=chance: self._race(a, b, c, d)  # type: ignore[misc]
+
+    def _warm(self) -> None:
+        for state, names in TOGETHER.items():
+            for name in names:
+                restore(self.stage.state(state), self.stage.work)
+                warm(self.stage.words(JOBS[name]), forks=False)
 
     def _race(self, state: str, names: list[str], killed: bool, chance: random.Random) -> str | None:
         jobs = [JOBS[name] for name in names]

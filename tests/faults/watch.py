@@ -12,6 +12,8 @@ job sees a clock that stands still (`NOW`), so that every run of it has the same
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import select
 import signal
@@ -23,9 +25,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from tests.faults.syscalls import Call, Stopped, listen, next_stop, receive_descriptor, send_descriptor
+
+if TYPE_CHECKING:
+    from minutch.kernels.native import Kernel
 
 NOW: Final = 1_800_000_000_000
 KILL: Final = "kill"
@@ -35,6 +40,7 @@ Ticks = Callable[[], int]
 """A clock: what it shows, in epoch milliseconds."""
 
 _WRITES: Final = frozenset({"open", "write", "truncate", "mkdir", "rename", "exchange", "link"})
+_LOADED: Final = "--- loaded ---"
 LIMIT: Final = 120.0
 """Seconds after which a job hangs."""
 
@@ -93,6 +99,43 @@ def run_unseen(words: Sequence[str], clock: Ticks = lambda: NOW) -> Ran:
         return Ran(ended(child), text_of(said))
 
 
+def warm(words: Sequence[str], *, forks: bool) -> None:
+    """Load what a command loads, modules and kernels, so that processes forked from this one have it at once.
+
+    A command that `forks` its workers can't do so with Polars in memory: what it loads from there on stays away.
+    """
+    with TemporaryFile() as said:
+        child = os.fork()
+        if child == 0:
+            _work(words, None, said, lambda: NOW, tell=True)
+        ended(child)
+        loaded = text_of(said).rpartition(f"{_LOADED}\n")[2].splitlines()
+    for name in loaded[: loaded.index("polars")] if forks and "polars" in loaded else loaded:
+        module, _, kernel = name.partition(" ")
+        with suppress(ImportError):  # plugins have names of their own
+            found = importlib.import_module(module)
+            if kernel:
+                _load_kernel(getattr(found, kernel))
+    gc.collect()
+    gc.freeze()  # a collection in a forked process would write to all that both share
+
+
+def _load_kernel(kernel: Kernel) -> None:
+    kernel._native = kernel._native or kernel._load()
+
+
+def _tell_what_is_loaded() -> None:
+    """Print the names of this process's modules, in their order, then those of its kernels."""
+    from minutch.kernels.native import Kernel
+
+    modules = dict(sys.modules)
+    print(_LOADED, *modules, sep="\n")
+    for name, module in modules.items():
+        for value in vars(module).values() if name.startswith("minutch.kernels.") else ():
+            if isinstance(value, Kernel) and value._native is not None:
+                print(value.__module__, value.name)
+
+
 def start(words: Sequence[str], said: IO[bytes], clock: Ticks, *, reads: bool) -> tuple[int, int]:
     """A process for a command line, and the listener that its calls come to."""
     ours, theirs = socket.socketpair()
@@ -134,7 +177,13 @@ def pin() -> None:
 
 
 def _work(
-    words: Sequence[str], channel: socket.socket | None, said: IO[bytes], clock: Ticks, *, reads: bool = False
+    words: Sequence[str],
+    channel: socket.socket | None,
+    said: IO[bytes],
+    clock: Ticks,
+    *,
+    reads: bool = False,
+    tell: bool = False,
 ) -> None:
     """The job's process, watched if there is a channel; does not return."""
     code = 254
@@ -154,6 +203,8 @@ def _work(
             os.close(listener)
             channel.close()
         code = cli.main(words)
+        if tell:
+            _tell_what_is_loaded()
     except SystemExit as exc:
         code = exc.code if isinstance(exc.code, int) else 1
     except BaseException:
