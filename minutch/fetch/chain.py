@@ -116,6 +116,10 @@ class Handover(Protocol):
         """The host asked not to be called before `time`."""
         ...
 
+    def wake(self) -> None:
+        """A place may be free."""
+        ...
+
 
 @dataclass(slots=True)
 class ChainRunner:
@@ -252,6 +256,8 @@ class ChainRunner:
         self.recorder.visited(chain.frame, item.url, item.datum, output.content, output.status, now)
         content = output.content if end.keeps_content else None
         chain.parsing = True
+        if self.recorder.parses:
+            self.handover.wake()
         page = await self.recorder.fetched(
             chain.frame, item.url, item.datum, content, output.status, end.fetch_status, now
         )  # fmt: skip

@@ -1,6 +1,6 @@
 """The fetch loop: as many chains at a time as there are threads, on one asyncio event loop.
 
-`_pump` starts chains as long as the queues yield; it runs when a chain ends and when the next queue wakes up, so
+`_pump` starts chains as long as the queues yield; it runs when chains have ended and when the next queue wakes up, so
 nothing polls. Once a second `_tick` looks after limits: time, throughput, bandwidth, whatever hangs.
 
 Source: org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
@@ -105,6 +105,7 @@ class FetchLoop:
     _stopping: Outcome | None = field(init=False, default=None)
     _leaving: bool = field(init=False, default=False)
     _end: asyncio.Future[None] = field(init=False)
+    _woken: bool = field(init=False, default=False)
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
     _timer_due: int = field(init=False, default=0)
     _started: float = field(init=False, default=0.0)
@@ -173,6 +174,7 @@ class FetchLoop:
         return self._stopping is not None
 
     def _pump(self) -> None:
+        self._woken = False
         if self._end.done():
             return
         try:
@@ -197,8 +199,10 @@ class FetchLoop:
             self._skip(item, outcome)
 
     def wake(self) -> None:
-        """Check again for something to do."""
-        self._pump()
+        """Check again for something to do, once for all that happens meanwhile."""
+        if not self._woken:
+            self._woken = True
+            asyncio.get_running_loop().call_soon(self._pump)
 
     def _abort(self, error: BaseException) -> None:
         if not self._end.done():
@@ -211,10 +215,14 @@ class FetchLoop:
 
     def _free_at(self, now: int) -> int | None:
         """When one more chain may start: `now`, later as long as threads are being started, None if all are at work."""
-        running = len(self._running)
+        running = self._in_flight()
         if running >= self._threads or self._leaving or self.pause.is_on:
             return None
         return now if running < self._started_threads() else now + self.settings.start_delay
+
+    def _in_flight(self) -> int:
+        """Chains that take a place."""
+        return len(self._running) - self.recorder.parsing
 
     def _started_threads(self) -> int:
         """Threads that have started: one more every fetcher.threads.start.delay ms at the beginning."""
@@ -258,7 +266,7 @@ class FetchLoop:
         self._running.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._abort(error)
-        self._pump()
+        self.wake()
 
     async def _run(self, chain: Chain) -> None:
         try:
@@ -400,7 +408,7 @@ class FetchLoop:
         if self.queues.time_limit_exceeded(now):
             self.stop(Outcome.SKIPPED_TIMELIMIT)
         places = len(self.queues.queues) * self.settings.queues.max_threads
-        change = governor.adjust(self.stats.bytes, len(self._running), self._threads, places)
+        change = governor.adjust(self.stats.bytes, self._in_flight(), self._threads, places)
         if change:
             self._threads = max(1, self._threads + change)
             log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._threads)
@@ -436,7 +444,7 @@ class FetchLoop:
         """The state of the fetch; `pages` and `size` are those of the last second."""
         queues, stats, now = self.queues, self.stats, self.clock.now()
         return Snapshot(
-            active=len(self._running),
+            active=self._in_flight(),
             threads=self._threads,
             waiting=queues.size,
             queues=len(queues.queues),

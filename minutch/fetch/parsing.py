@@ -1,11 +1,11 @@
 """Parsing while fetching (fetcher.parse=true), in a process of its own, and the links to follow at once.
 
 A page goes to the parse worker as soon as that is free; what is fetched while it is busy goes together afterwards, so
-batches are as large as the load. A page that the worker can't bring to an end (parser.timeout, parser.worker.memory, a
+batches are as large as the load. Meanwhile a page takes no place among the threads, unless a whole batch waits. A page that the worker can't bring to an end (parser.timeout, parser.worker.memory, a
 crash) ends as a failed parse with the reason; a fresh worker takes the others. As long as a worker does not get on, a
 second one, third one … works beside it.
 
-    item = long fetch time (ms), serialized Content      what a worker is given
+    item = long fetch time (ms), serialized Content, as it is stored      what a worker is given
 
 Links are followed as by fetcher.follow.outlinks.* of org.apache.nutch.fetcher.FetcherThread.output: the first few of a
 page (in the order of Java's HashSet), each once a host.
@@ -44,9 +44,9 @@ from minutch.urls.parts import host_of
 
 log = logging.getLogger(__name__)
 
-BATCH: Final = 48
+BATCH: Final = 256
 """Pages that go to a worker together at most."""
-BATCH_BYTES: Final = 4 << 20
+BATCH_BYTES: Final = 3 << 20
 """No further page goes along beyond this."""
 MOST_WORKERS: Final = 4
 """Workers at the same time, all but one of which do not get on."""
@@ -69,14 +69,32 @@ class FetchParser:
         self._pool: WorkerPool[ParsedPage] = WorkerPool(task, **limits)
         self._pool.warm_up()
         self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
         self._running: dict[int, _Batch] = {}
+        self._pages = 0
+        self._handing_out = False
 
-    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
-        """The records of a page that was fetched at `datum.fetch_time`."""
-        future: asyncio.Future[ParsedPage] = asyncio.get_running_loop().create_future()
-        self._waiting.append((pack_page(content, datum.fetch_time), future))
-        self._hand_out()
-        return await future
+    @property
+    def pages(self) -> int:
+        """Pages that wait or are with a worker and take no place meanwhile: none while a whole batch waits."""
+        full = len(self._waiting) >= BATCH or self._waiting_bytes >= BATCH_BYTES
+        return 0 if full else self._pages
+
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+        """The records of a page that was fetched at `fetch_time`, from its serialized Content."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[ParsedPage] = loop.create_future()
+        item = pack_page(stored, fetch_time)
+        self._waiting.append((item, future))
+        self._waiting_bytes += len(item)
+        self._pages += 1
+        if not self._handing_out:  # what has come by then goes along
+            self._handing_out = True
+            loop.call_soon(self._hand_out)
+        try:
+            return await future
+        finally:
+            self._pages -= 1
 
     def close(self) -> None:
         """End the workers, whatever they are at."""
@@ -87,6 +105,7 @@ class FetchParser:
 
     def _hand_out(self) -> None:
         """Give a worker what waits, unless one that gets on is at work."""
+        self._handing_out = False
         late = sum(batch.late for batch in self._running.values())
         if not self._waiting or len(self._running) > late or len(self._running) >= MOST_WORKERS:
             return
@@ -95,6 +114,7 @@ class FetchParser:
         while self._waiting and len(taken) < BATCH and size < BATCH_BYTES:
             taken.append(self._waiting.popleft())
             size += len(taken[-1][0])
+        self._waiting_bytes -= size
         try:
             batch = _Batch(self, self._pool, taken)
         except Exception as exc:
@@ -216,9 +236,9 @@ def _java_order(urls: list[str], capacity: int) -> list[str]:
 _HEAD: Final = struct.Struct(">q")
 
 
-def pack_page(content: Content, fetch_time: int) -> bytes:
+def pack_page(stored: bytes, fetch_time: int) -> bytes:
     """A page as it goes to a worker."""
-    return _HEAD.pack(fetch_time) + content.to_bytes()
+    return _HEAD.pack(fetch_time) + stored
 
 
 class FetchTask(ParseTask[ParsedPage]):
@@ -234,14 +254,18 @@ class FetchTask(ParseTask[ParsedPage]):
         self._events = events
 
     def run(self, item: bytes) -> ReadPage | FormatError:
-        """Parse a page. Its fetch status is added afterwards: most parsers hand the page's own metadata on."""
+        """Parse a page. Its fetch status comes back afterwards: most parsers hand the page's own metadata on."""
         page = super().run(item)
         if isinstance(page, ReadPage) and isinstance(page.result, ParseResult):
             page.content.metadata.add(FETCH_STATUS_KEY, str(STATUS_FETCH_SUCCESS))
         return page
 
     def _page(self, item: bytes) -> ReadPage:
-        return ReadPage(Content.from_bytes(item[_HEAD.size :]), *_HEAD.unpack_from(item))
+        content = Content.from_bytes(memoryview(item)[_HEAD.size :])
+        *others, _ = content.metadata.pop(FETCH_STATUS_KEY)
+        if others:
+            content.metadata[FETCH_STATUS_KEY] = others  # the server's own
+        return ReadPage(content, *_HEAD.unpack_from(item))
 
     def _packed(self, page: ReadPage, result: PageResult) -> ParsedPage:
         content = page.content

@@ -56,8 +56,14 @@ class ParsedPage:
 class PageParser(Protocol):
     """Parses a page while it is fetched (fetcher.parse=true)."""
 
-    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
-        """The page's records; without a status if nothing could parse it."""
+    @property
+    def pages(self) -> int:
+        """Pages that are being parsed, and take no place of the fetch meanwhile."""
+        ...
+
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+        """The records of a page, by its serialized Content; without a status if nothing could parse it."""
+        ...
 
     def close(self) -> None:
         """Give up what is being parsed."""
@@ -113,7 +119,7 @@ class Recorder:
         self._begin(url, datum, content, protocol_status, fetch_status, now)
         if content is not None and fetch_status == status.STATUS_FETCH_SUCCESS and self._settings.signature:
             datum.signature = self._signature(content)
-        self._end(frame, url, datum, content)
+        self._end(frame, url, datum, None if content is None else self._stored(content, datum.status))
 
     def visited(
         self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
@@ -139,12 +145,15 @@ class Recorder:
             self.page(frame, url, datum, content, protocol_status, fetch_status, now)
             return None
         self._begin(url, datum, content, protocol_status, fetch_status, now)
-        parsed = await self._parser.parse(content, datum)
+        stored = self._stored(content, fetch_status)
+        parsed = await self._parser.parse(stored, now)
         if parsed.signature is not None:
             datum.signature = parsed.signature
         if parsed.failed:
             datum.status = status.STATUS_PARSE_FAILED
-        self._end(frame, url, datum, content)
+            content.metadata[FETCH_STATUS_KEY].pop()
+            stored = self._stored(content, datum.status)
+        self._end(frame, url, datum, stored)
         for document in parsed.documents:
             frame.add_document(document)
         for _, data in parsed.events:
@@ -177,18 +186,32 @@ class Recorder:
         except MinutchError as exc:
             log.warning("can't pass the score of %s on: %s", url, exc)
 
+    @property
+    def parses(self) -> bool:
+        """Whether pages are parsed while they are fetched."""
+        return self._parser is not None
+
+    @property
+    def parsing(self) -> int:
+        """Pages that are being parsed, and take no place of the fetch meanwhile."""
+        return 0 if self._parser is None else self._parser.pages
+
     def close(self) -> None:
         """Give up what is being parsed."""
         if self._parser is not None:
             self._parser.close()
 
-    def _end(self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None) -> None:
+    @staticmethod
+    def _stored(content: Content, fetch_status: int) -> bytes:
+        """The content as it is stored and parsed, with its fetch status."""
+        content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
+        return content.to_bytes()
+
+    def _end(self, frame: Frame, url: str, datum: CrawlDatum, stored: bytes | None) -> None:
         """Write datum and content down."""
         frame.add(Part.FETCH, url, datum.to_bytes())
-        if content is not None:
-            content.metadata.add(FETCH_STATUS_KEY, str(datum.status))
-            if self._settings.store_content:
-                frame.add(Part.CONTENT, url, content.to_bytes())
+        if stored is not None and self._settings.store_content:
+            frame.add(Part.CONTENT, url, stored)
 
     def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:
         """Record a redirect's target that is left for a later round."""

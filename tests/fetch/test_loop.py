@@ -504,11 +504,13 @@ async def test_retry_after_is_kept_and_told(bench: Bench) -> None:
 class Refreshing:
     """Parses every page of host a into a meta refresh."""
 
+    pages = 0
+
     def __init__(self, seconds: str) -> None:
         self.status = ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://b/next", seconds])
 
-    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
-        return ParsedPage(status=self.status if "//a/" in content.url else ParseStatus(SUCCESS))
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+        return ParsedPage(status=self.status if "//a/" in Content.from_bytes(stored).url else ParseStatus(SUCCESS))
 
     def close(self) -> None:
         pass
@@ -523,11 +525,41 @@ async def test_meta_refresh_is_a_redirect(bench: Bench) -> None:
 class Parsing:
     """A parser that finds nothing by itself."""
 
-    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
+    pages = 0
+
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
         return ParsedPage(status=ParseStatus(SUCCESS))
 
     def close(self) -> None:
         pass
+
+
+class Slow(Parsing):
+    """Has all pages before it parses one; `pages` take no place meanwhile."""
+
+    def __init__(self, expected: int, *, full: bool = False) -> None:
+        self.waiting = 0
+        self._all = asyncio.Barrier(expected)
+        self._full = full
+
+    @property
+    def pages(self) -> int:  # type: ignore[override]
+        return 0 if self._full else self.waiting
+
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+        self.waiting += 1
+        await self._all.wait()
+        self.waiting -= 1
+        return await super().parse(stored, fetch_time)
+
+
+async def test_a_page_that_is_parsed_takes_no_place(bench: Bench) -> None:
+    queues = QueueSettings(crawl_delay=0, max_threads=10)
+    found = await bench.fetch(Web(), urls(6), replace(QUICK, threads=1, queues=queues), parser=Slow(6))
+    assert found.outcomes == {Outcome.FETCHED: 6}
+    parser = Slow(2, full=True)
+    found = await bench.fetch(Web(), urls(6), replace(QUICK, threads=2, queues=queues), parser=parser)
+    assert found.outcomes == {Outcome.FETCHED: 6}
 
 
 async def test_links_are_followed_in_the_same_fetch(bench: Bench) -> None:
@@ -586,8 +618,8 @@ async def test_threads_start_one_after_the_other(bench: Bench) -> None:
         seen.append(loop.snapshot().active)
         clock.advance(0.1)
         loop.wake()
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        for _ in range(3):
+            await asyncio.sleep(0)
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     for url in urls(6):

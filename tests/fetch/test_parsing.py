@@ -17,8 +17,8 @@ from minutch.fetch.parsing import FetchParser, FetchTask, pack_page
 from minutch.fetch.settings import FetchSettings
 from minutch.formats.writables import Writable
 from minutch.records.content import Content
-from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
-from minutch.records.metadata import Metadata
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
+from minutch.records.metadata import FETCH_STATUS_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.segment.store import Segment
 from tests.fetch.test_fetch_job import start, wait_until_held, wait_until_it_ends
@@ -227,11 +227,12 @@ async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> No
     begin = parser._pool.begin
     parser._pool.begin = lambda items: (asked.append(len(items)), begin(items))[1]  # type: ignore[assignment,method-assign,func-returns-value]
     try:
-        pages = await asyncio.gather(*(parser.parse(*fetched_page(f"http://h/{n}", b"good")) for n in range(100)))
+        given = [fetched_page(f"http://h/{n}", b"good") for n in range(parsing.BATCH + 2)]
+        pages = await asyncio.gather(*(parser.parse(*item) for item in given))
     finally:
         parser.close()
     assert all(found.status is not None and found.status.is_success for found in pages)
-    assert asked == [1, 48, 48, 3]
+    assert asked == [parsing.BATCH, 2]
 
 
 async def test_while_one_worker_hangs_another_works(trap: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,6 +241,8 @@ async def test_while_one_worker_hangs_another_works(trap: dict[str, str], monkey
     parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
     try:
         hangs = asyncio.ensure_future(parser.parse(*fetched_page("http://h/0", b"deaf")))
+        while not parser._running:
+            await asyncio.sleep(0)
         found = await parser.parse(*fetched_page("http://h/1", b"good"))
         assert found.status is not None and found.status.is_success
         assert not hangs.done()
@@ -248,13 +251,14 @@ async def test_while_one_worker_hangs_another_works(trap: dict[str, str], monkey
     hangs.cancel()
 
 
-def fetched_page(url: str, body: bytes) -> tuple[Content, CrawlDatum]:
-    return Content(url, url, body, "text/html", Metadata()), CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=5, score=2.0)
+def fetched_page(url: str, body: bytes) -> tuple[bytes, int]:
+    metadata = Metadata.of({FETCH_STATUS_KEY: str(STATUS_FETCH_SUCCESS)})
+    return Content(url, url, body, "text/html", metadata).to_bytes(), 5
 
 
 def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
     conf = conf_for().with_values(trap)
-    item = pack_page(fetched_page("http://h/", b"good")[0], 5)
+    item = pack_page(*fetched_page("http://h/", b"good"))
     (plain,), (full,) = (
         task.finish([task.run(item)])
         for task in (FetchTask(conf, "seg", links=wanted, events=wanted) for wanted in (False, True))

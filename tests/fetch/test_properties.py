@@ -70,11 +70,14 @@ class Timed(Web):
 class Linking:
     """Every page has links, numbered on from its own."""
 
+    pages = 0
+
     def __init__(self, links: Callable[[str], list[str]]) -> None:
         self._links = links
 
-    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
-        return ParsedPage(status=ParseStatus(SUCCESS), outlinks=[(content.url, self._links(content.url))])
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+        url = Content.from_bytes(stored).url
+        return ParsedPage(status=ParseStatus(SUCCESS), outlinks=[(url, self._links(url))])
 
     def close(self) -> None:
         pass

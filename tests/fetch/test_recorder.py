@@ -156,10 +156,12 @@ class Scores(NoScoring):
 
 
 class Parser:
+    pages = 0
+
     def __init__(self, page: ParsedPage) -> None:
         self.page = page
 
-    async def parse(self, content: Content, datum: CrawlDatum) -> ParsedPage:
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
         return self.page
 
     def close(self) -> None:
