@@ -1,9 +1,9 @@
 """Parsing while fetching (fetcher.parse=true), in a process of its own, and the links to follow at once.
 
 A page goes to the parse worker as soon as that is free; what is fetched while it is busy goes together afterwards, so
-batches are as large as the load. Meanwhile a page takes no place among the threads, unless a whole batch waits. A page that the worker can't bring to an end (parser.timeout, parser.worker.memory, a
-crash) ends as a failed parse with the reason; a fresh worker takes the others. As long as a worker does not get on, a
-second one, third one … works beside it.
+batches are as large as the load. Meanwhile a page takes no place among the threads, unless a whole batch waits. A page
+that the worker can't bring to an end (parser.timeout, parser.worker.memory, a crash) ends as a failed parse with the
+reason; a fresh worker takes the others. As long as a worker does not get on, a second one, third one … works beside it.
 
     item = long fetch time (ms), serialized Content, as it is stored      what a worker is given
 

@@ -10,8 +10,9 @@ import io
 import pickle
 import sys
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
 from typing import Any, Final
+
+from minutch.parse.channel import Channel
 
 LARGEST: Final = 1 << 30
 """Bytes of a batch's answers that are read at most."""
@@ -29,11 +30,16 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module_name}.{global_name} is no class of an answer")
 
 
-def receive(connection: Connection, classes: Sequence[type]) -> Any:
+def send(channel: Channel, answer: Any) -> None:
+    """Answer."""
+    channel.send([pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)])
+
+
+def receive(channel: Channel, classes: Sequence[type]) -> Any:
     """A worker's answer. Raises EOFError, OSError if it is none, or too large."""
-    data = connection.recv_bytes(LARGEST)
+    data = channel.receive(LARGEST)
     try:
-        return _Reader(data, classes).load()
+        return _Reader(b"".join(data), classes).load()
     except EOFError:
         raise
     except Exception as error:

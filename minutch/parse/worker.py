@@ -18,6 +18,7 @@ import logging
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 import weakref
@@ -32,7 +33,8 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypedDict, TypeVar
 
 from minutch.kernels import library
-from minutch.parse.answers import receive
+from minutch.parse import answers
+from minutch.parse.channel import Channel
 from minutch.parse.dispatch import ParseTimeout
 from minutch.parse.sandbox import STRICT, Sandbox
 from minutch.processes import may_fork, start_worker
@@ -121,11 +123,12 @@ class _Worker(Generic[R]):
         self.since = 0.0
         args = (task_of, self.at, timeout, memory, sandbox)
         self.process, self.connection = start_worker(_serve, args, name="parse-worker")
+        self.channel = Channel(self.connection)
 
     def send(self, batch: _Batch[R]) -> None:
         self.batch, self.seen, self.since = batch, NOT_BEGUN, time.monotonic()
         self.at.value = NOT_BEGUN
-        self.connection.send([batch.items[index] for index in batch.missing()])
+        self.channel.send([batch.items[index] for index in batch.missing()])
 
     def is_stuck(self, timeout: float) -> bool:
         """Whether the worker has been at one item for longer than it may."""
@@ -152,25 +155,25 @@ def _serve(
     # Batches are made of objects that live and die together: looking for cycles among them is a tenth of the work.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    channel = Channel(connection)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        while (items := _next_batch(connection)) is not None:
-            answers = []
+        while (items := _next_batch(channel)) is not None:
+            found = []
             for number, item in enumerate(items):
                 at.value = number
-                answers.append(_attempt(task, item, timeout))
+                found.append(_attempt(task, item, timeout))
             _set_alarm(0)
             at.value = FINISHING
-            results = iter(task.finish([result for result, reason in answers if not reason]))
-            connection.send([(None, reason) if reason else (next(results), "") for _, reason in answers])
+            results = iter(task.finish([result for result, reason in found if not reason]))
+            answers.send(channel, [(None, reason) if reason else (next(results), "") for _, reason in found])
 
 
-def _next_batch(connection: Connection) -> list[bytes] | None:
+def _next_batch(channel: Channel) -> list[bytes] | None:
     """The next items; None if the parent has hung up, be it in the middle of a batch."""
     try:
-        items: list[bytes] = connection.recv()
+        return channel.receive(sys.maxsize)
     except (EOFError, OSError):
         return None
-    return items
 
 
 def _attempt(task: Task[Any], item: bytes, timeout: float) -> tuple[Any, str]:
@@ -347,11 +350,11 @@ class WorkerPool(Generic[R]):
         """Fill in what the worker has answered; if it does not answer, end it and fail the item that it was at."""
         missing = batch.missing()
         try:
-            answers = receive(worker.connection, self._task.answers) if worker.connection.poll() else None
+            found = answers.receive(worker.channel, self._task.answers) if worker.connection.poll() else None
         except (EOFError, OSError) as error:
             log.debug("no answer of a worker: %s", error)
-            answers = None
-        if answers is None:
+            found = None
+        if found is None:
             reason = _too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
             worker.stop()
             log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
@@ -363,7 +366,7 @@ class WorkerPool(Generic[R]):
             batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
             return
         batch.suspects = max(0, batch.suspects - len(missing))
-        for index, (result, reason) in zip(missing, answers, strict=True):
+        for index, (result, reason) in zip(missing, found, strict=True):
             batch.results[index] = self._task.fail(batch.items[index], reason) if reason else result
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import socket
 import subprocess
 import sys
@@ -18,7 +17,8 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.parse.answers import receive
+from minutch.parse.answers import receive, send
+from minutch.parse.channel import Channel
 from minutch.parse.packing import PackedDocument
 from minutch.parse.page import PackedPage, SegmentTask
 from minutch.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
@@ -274,17 +274,17 @@ class Call:
 
 
 def test_answers_are_data(tmp_path: Path) -> None:
-    ours, theirs = Pipe()
+    ours, theirs = map(Channel, Pipe())
     page = PackedPage(["success"], [PackedDocument(b"u", None, b"d", b"c")])
     classes = (PackedPage, PackedDocument)
     for answer in ([(page, "")], [(None, "reason")]):
-        theirs.send(answer)
+        send(theirs, answer)
         assert receive(ours, classes) == answer
     for bad in (Call(tmp_path / "made"), Path("x"), threading.Event, Content()):
-        theirs.send_bytes(pickle.dumps([(bad, "")]))
+        send(theirs, [(bad, "")])
         with pytest.raises(OSError, match="not an answer"):
             receive(ours, classes)
-    theirs.send_bytes(b"\x80\x05garbage")
+    theirs.send([b"\x80\x05garbage"])
     with pytest.raises(OSError, match="not an answer"):
         receive(ours, classes)
     assert not (tmp_path / "made").exists()
