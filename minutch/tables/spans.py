@@ -113,7 +113,8 @@ def _spans_of(
 ) -> Iterator[tuple[SpannedFile, Span | None]]:
     """The spans of a place; None stands for none at all."""
     file, spans = opened_at(place, value_class, span_size=span_size, stored=stored)
-    yield from ((file, span) for span in spans or [None])
+    found: list[Span | None] = [*spans] or [None]
+    yield from ((file, span) for span in found)
 
 
 def opened_at(

@@ -23,9 +23,9 @@ from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb
 from tests.linkdb.test_jobs import Pages, segment
 from tests.properties.test_order import JOBS, ONE, URLS, Job, Lines, Machine, crawldb, machines, output, randoms
+from tests.support.sparkcluster import missing
 
-pytest.importorskip("pyspark", reason="PySpark is not installed")
-pytestmark = [pytest.mark.servers, pytest.mark.spark]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 SPARK = {"minutch.engine": "spark", "spark.master": "local[2]", "mapreduce.input.fileinputformat.split.maxsize": "2500"}
 
