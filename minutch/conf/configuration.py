@@ -188,6 +188,12 @@ class Configuration:
         copy.home = self.home
         return copy
 
+    def in_folders(self, home: Path, conf_dirs: Sequence[Path]) -> Configuration:
+        """The same on another machine, where its folders lie elsewhere."""
+        copy = self.with_values({})
+        copy.home, copy._dirs = home, tuple(conf_dirs)
+        return copy.freeze()
+
     # -- reading -----------------------------------------------------------------------------------------------
 
     def __contains__(self, name: str) -> bool:

@@ -109,6 +109,7 @@ KINDS: Final[dict[str, Kind]] = {
     "linkdb.inlink.layout": one_of("auto", "1.21", "1.20"),
     "minutch.browser.bytes.max": SIZE,
     "minutch.browser.memory.max": SIZE,
+    "minutch.engine": one_of("local", "spark"),
     "minutch.engine.memory": SIZE,
     "parser.caching.forbidden.policy": one_of("content", "none", "all"),
     "parser.html.impl": one_of("neko", "tagsoup", ignore_case=True),

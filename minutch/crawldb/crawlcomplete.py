@@ -75,7 +75,7 @@ def crawlcomplete(
     log.info("CrawlCompletionStats: starting")
     counters = Counters({FETCHED: 0, UNFETCHED: 0, MALFORMED: 0})
 
-    def count(table: pl.DataFrame) -> list[pl.DataFrame]:
+    def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         found = []
         for status, rows in ((FETCHED, table.filter(IS_FETCHED)), (UNFETCHED, table.filter(~IS_FETCHED))):
             hosts = hosts_of(decode_keys(rows["key"]))
@@ -87,6 +87,6 @@ def crawlcomplete(
         host, _, status = name.rpartition(" ")
         return {mode: host, "status": status}
 
-    write(tally(dbs, count, context), out, parts, describe if as_json else None, context.conf)
+    write(tally(dbs, count, counters, context), out, parts, describe if as_json else None, context.conf)
     log.info("CrawlCompletionStats: finished")
     return counters

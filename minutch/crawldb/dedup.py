@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -22,14 +23,25 @@ from minutch.conf import Configuration
 from minutch.crawldb import duplicates, nearduplicates
 from minutch.crawldb.matching import last_of_key, match
 from minutch.crawldb.partitions import Entries, EntryFilter, patch
-from minutch.crawldb.signed import FETCHED, GROUPS, IS_SIMHASH, bits_given, compared, criteria_given, signed_pages
+from minutch.crawldb.signed import (
+    FETCHED,
+    GROUPS,
+    IS_SIMHASH,
+    bits_given,
+    compared,
+    criteria_given,
+    signed_in,
+    signed_pages,
+)
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import Partition, Shuffled, Task, engine_of
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.tables.frame import empty
+from minutch.tables.merge import sort_by_key
 from minutch.tables.packed import Patched, take
-from minutch.tables.parallel import memory_budget, number_of_parts
+from minutch.tables.parallel import memory_budget
 from minutch.tables.shuffle import Shuffle
+from minutch.tables.spans import Place
 
 log = logging.getLogger(__name__)
 
@@ -75,47 +87,45 @@ def dedup(
     db = CrawlDb(crawldb)
     db.require_parts()
     conf = context.conf
+    order = order or duplicates.DEFAULT_ORDER.split(",")
     with (
         db.lock(),
         Entries([db], conf, EntryFilter.from_conf(conf), spill=crawldb, packed=True) as entries,
-        Shuffle(entries.parts, _KEYS, budget=memory_budget(conf), spill=crawldb) as found,
+        _found(db, conf, group, order, FETCHED if near is None else FETCHED & ~IS_SIMHASH) as found,
+        Shuffle(entries.parts, _KEYS, budget=memory_budget(conf), spill=crawldb) as found_near,
         context.progress("dedup") as progress,
     ):
-        order = order or duplicates.DEFAULT_ORDER.split(",")
-        for keys in _find(db, conf, group, order, FETCHED if near is None else FETCHED & ~IS_SIMHASH):
-            found.add(keys.to_frame("key"))
         for keys in _find_near(db, group, order, near) if near is not None else ():
-            found.add(keys.to_frame("key"))
-        log.info("Deduplication: %d documents marked as duplicates", found.rows)
+            found_near.add(keys.to_frame("key"))
+        log.info("Deduplication: %d documents marked as duplicates", found.rows + found_near.rows)
         log.info("Deduplication: Updating status of duplicate urls into crawl db.")
-        counters = patch(
-            db, conf, lambda part: [*entries.streams(part), found.sorted(part)], lambda both: _mark(*both), progress
-        )
+        sources = [*entries.sources, found, *([] if near is None else [engine_of(conf).given(found_near)])]
+        counters = patch(db, conf, sources, lambda tables: _mark(tables[0], tables[1:]), progress)
     counters.merge(entries.counters)
     log.info("Deduplication finished")
     return counters
 
 
-def _find(db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], where: pl.Expr) -> Iterator[pl.Series]:
-    """The keys of the duplicates, in several columns. Groups that exceed the memory budget are sorted on disk."""
-    parts, budget = number_of_parts(conf), memory_budget(conf) // 4
-    with Shuffle(parts, _PAGES, budget=budget, spill=db.path) as spilled:
-        held, size = [empty(_PAGES)], 0
-        for pages in signed_pages(db, group, where):
-            pages = pages.select(pl.col("signature") + pl.col("group"), "url", "score", "fetch_time")
-            pages = pages.rename({"signature": "key"})
-            held.append(pages)
-            size += int(pages.estimated_size())
-            if size > budget:
-                spilled.add(pl.concat(held))
-                held, size = [empty(_PAGES)], 0
-        if not spilled.rows:
-            yield duplicates.find(pl.concat(held), order)
-            return
-        spilled.add(pl.concat(held))
-        for part in range(parts):
-            for pages in spilled.sorted(part):
-                yield duplicates.find(pages, order)
+@contextmanager
+def _found(db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], where: pl.Expr) -> Iterator[Shuffled]:
+    """The keys of the duplicates. All pages with one signature come together to be compared."""
+    engine = engine_of(conf)
+
+    def pages(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+        for table in signed_in(place, group, where):
+            yield table.select(
+                key=pl.col("signature") + pl.col("group"), url="url", score="score", fetch_time="fetch_time"
+            )
+
+    def find(task: Task, partition: Partition) -> Iterator[pl.DataFrame]:
+        return (duplicates.find(table, order).to_frame("key") for table in partition.grouped())
+
+    pieces = engine.pieces(db.require_parts())
+    with (
+        engine.shuffle(pages, pieces, _PAGES, conf, None, spill=db.path, share=4) as signed,
+        engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=1) as found,
+    ):
+        yield found
 
 
 def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iterator[pl.Series]:
@@ -135,10 +145,11 @@ def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iter
         at += len(table)
 
 
-def _mark(frame: pl.DataFrame, found: pl.DataFrame) -> tuple[Patched, Counters]:
-    """Mark the entries (packed) whose keys are in `found` as duplicates; both are sorted by key."""
+def _mark(frame: pl.DataFrame, found: Sequence[pl.DataFrame]) -> tuple[Patched, Counters]:
+    """Mark the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by key."""
     frame = last_of_key(frame)
-    at = match(found["key"], frame["key"]).at
+    keys = found[0] if len(found) == 1 else sort_by_key(pl.concat(found))
+    at = match(keys["key"], frame["key"]).at
     at = at[at >= 0]
     counters = Counters()
     counters.add(MARKED, len(at))

@@ -69,7 +69,7 @@ def domainstats(
     log.info("DomainStatistics: starting")
     counters = Counters({FETCHED: 0, NOT_FETCHED: 0, MALFORMED: 0})
 
-    def count(table: pl.DataFrame) -> list[pl.DataFrame]:
+    def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         fetched = table.filter(IS_FETCHED)
         hosts = hosts_of(decode_keys(fetched["key"]))
         known, others = len(hosts) - hosts.null_count(), len(table) - len(fetched)
@@ -79,6 +79,6 @@ def domainstats(
     def describe(name: str) -> dict[str, Any]:
         return {"status": name} if name in {FETCHED, NOT_FETCHED} else {mode: name, "status": FETCHED}
 
-    write(tally(dbs, count, context), out, parts, describe if as_json else None, context.conf)
+    write(tally(dbs, count, counters, context), out, parts, describe if as_json else None, context.conf)
     log.info("DomainStatistics: finished")
     return counters

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,16 +22,19 @@ import polars as pl
 from minutch.crawldb.dumpformats import FORMATS
 from minutch.crawldb.partitions import Entries, EntryFilter
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import Partition, Task, engine_of
 from minutch.errors import UsageError
 from minutch.expressions import compile_expression
 from minutch.formats.javahash import float32, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import status_name
+from minutch.tables.crawldata import scan
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
 from minutch.tables.matching import matching
 from minutch.tables.merge import sort_by_key
 from minutch.tables.shuffle import partition_of
+from minutch.tables.spans import Place
 from minutch.tables.success import mark_success
 from minutch.tables.textparts import output_folder, require_absent, text_part
 
@@ -68,7 +71,6 @@ class Selection:
         if self.regex is not None:
             steps.append(_matching(self.regex))
         if self.expr is not None:
-            log.info("CrawlDb db: expr: %s", self.expr)
             steps.append(_satisfying(self.expr))
 
         def select(frame: pl.DataFrame) -> pl.DataFrame:
@@ -115,23 +117,30 @@ def dump(db: CrawlDb, out: Path, context: JobContext, kind: str, selection: Sele
     """
     require_absent(out)
     db.require_parts()
-    select = selection.compiled()
+    conf = context.conf
+    selection.compiled()  # before anything is read: it may be wrong
+    if selection.expr is not None:
+        log.info("CrawlDb db: expr: %s", selection.expr)
     counters = Counters()
     counters.add(WRITTEN, 0)
+
+    def write_part(task: Task, partitions: Sequence[Partition]) -> None:
+        select = selection.compiled()
+        with FORMATS[kind](task.folder / part_name(task.part), conf) as writer:
+            for frame in partitions[0].sorted():
+                chosen = select(frame)
+                writer.write(chosen)
+                task.counters.add(WRITTEN, len(chosen))
+                task.counters.add(LEFT_OUT, len(frame) - len(chosen))
+                task.advance(len(frame))
+
     with (
         output_folder(out) as folder,
-        Entries([db], context.conf, EntryFilter.neutral(context.conf), spill=folder) as entries,
+        Entries([db], conf, EntryFilter.neutral(conf), spill=folder) as entries,
         context.progress("readdb -dump", db.estimate) as progress,
     ):
-        for part in range(entries.parts):
-            with FORMATS[kind](folder / part_name(part), context.conf) as writer:
-                for frame in entries.streams(part)[0]:
-                    chosen = select(frame)
-                    writer.write(chosen)
-                    counters.add(WRITTEN, len(chosen))
-                    counters.add(LEFT_OUT, len(frame) - len(chosen))
-                    progress.advance(len(frame))
-        mark_success(context.conf, folder)
+        engine_of(conf).reduce(write_part, entries.sources, entries.parts, folder, counters, progress)
+        mark_success(conf, folder)
     return counters
 
 
@@ -142,13 +151,18 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
     """
     require_absent(out)
     db.require_parts()
-    with output_folder(out) as folder, context.progress("readdb -topN", db.estimate) as progress:
+
+    def highest_in(task: Task, place: Place) -> pl.DataFrame:
         found = []
-        for part in range(len(db.parts())):
-            for frame in db.scan_part(part):
-                wanted = frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
-                found.append(_highest(wanted, count))
-                progress.advance(len(frame))
+        for frame in scan(place):
+            wanted = frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
+            found.append(_highest(wanted, count))
+            task.advance(len(frame))
+        return pl.concat(found)
+
+    engine = engine_of(context.conf)
+    with output_folder(out) as folder, context.progress("readdb -topN", db.estimate) as progress:
+        found = list(engine.map(highest_in, engine.pieces(db.parts()), Counters(), progress))
         top = _highest(sort_by_key(pl.concat(found)), count)
         with text_part(folder, 0, context.conf) as file:
             for key, score in top.iter_rows():

@@ -28,14 +28,14 @@ from minutch.crawldb.matching import last, last_of_key, match, put_rows
 from minutch.crawldb.partitions import PURGE_GONE_PROPERTY, PURGED_GONE, Entries, EntryFilter, rewrite
 from minutch.crawldb.seeds import Defaults, SeedText, new_entries, seed_files, seed_texts, seeds_in
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import Task, engine_of
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT
 from minutch.plugin.urlrules import FILTERED, MALFORMED, UrlRules
 from minutch.records import rawmap
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
 from minutch.tables.frame import CRAWLDB_SCHEMA
-from minutch.tables.parallel import memory_budget, number_of_parts, ordered
-from minutch.tables.shuffle import Shuffle
+from minutch.tables.parallel import ordered
 
 log = logging.getLogger(__name__)
 
@@ -114,24 +114,27 @@ def inject(
     files = seed_files(url_dir)
     db, defaults = CrawlDb(crawldb), Defaults.from_conf(conf, context.clock.now())
     rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False)
-    counters = Counters()
+    engine = engine_of(conf)
+
+    def read(task: Task, path: Path) -> Iterator[pl.DataFrame]:
+        for frame in _read(path, rules, defaults, task.counters):
+            yield frame
+            task.advance(len(frame))
+
     with (
         db.lock(),
         Entries([db], conf, _InjectEntryFilter(conf, rules if filter_normalize_all else None), spill=crawldb) as old,
-        Shuffle(number_of_parts(conf), CRAWLDB_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as seeds,
         context.progress("inject") as progress,
+        engine.shuffle(read, files, CRAWLDB_SCHEMA, conf, progress, spill=crawldb) as seeds,
     ):
-        for path in files:
-            for frame in _read(path, rules, defaults, counters):
-                seeds.add(frame)
-                progress.advance(len(frame))
         written = rewrite(
             db,
             conf,
-            lambda part: [*old.streams(part), seeds.sorted(part)],
+            [*old.sources, seeds],
             lambda frames: add_seeds(frames[0], frames[1], defaults, overwrite=overwrite, update=update),
             progress,
         )
+    counters = Counters(seeds.counters)
     _summarize(counters, written, seeds.rows, old.counters)
     _log_summary(counters, conf, filter_normalize_all)
     return counters

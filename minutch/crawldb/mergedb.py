@@ -68,7 +68,7 @@ def mergedb(
         Entries(sources, conf, entry_filter, spill=output) as entries,
         context.progress("mergedb", lambda: sum(db.estimate() for db in sources)) as progress,
     ):
-        counters = rewrite(result, conf, entries.streams, lambda frames: merge(frames, schedule), progress)
+        counters = rewrite(result, conf, entries.sources, lambda frames: merge(frames, schedule), progress)
         mark_success(conf, result.current)
     counters.merge(entries.counters)
     log.info("CrawlDb merge: finished")

@@ -1,9 +1,9 @@
 """The entries of CrawlDbs on their way through a job, partition by partition, and the CrawlDb that it writes.
 
-A job is a function of one partition. Where a CrawlDb has as many partitions as the job makes
-(mapreduce.job.reduces), partition i is read from part i as it is, sorted. Otherwise, or where normalizing changes the
-URLs, all entries are partitioned and sorted first. Either way entries with equal keys keep the order of the input:
-CrawlDbs in the order given, parts by number, records as they stand.
+A job is a function of one partition, which an engine runs (`minutch.engine`). Where a CrawlDb has as many partitions as
+the job makes (mapreduce.job.reduces), partition i is read from part i as it is, sorted. Otherwise, or where normalizing
+changes the URLs, all entries are partitioned and sorted first. Either way entries with equal keys keep the order of the
+input: CrawlDbs in the order given, parts by number, records as they stand.
 
 Entries that are gone or orphaned are purged where db.update.purge.404 or db.update.purge.orphans say so; then URL
 normalizers and filters apply. A plugin that fails on a URL (a bug, not a verdict) never removes an entry.
@@ -12,18 +12,21 @@ Source: org.apache.nutch.crawl.CrawlDbFilter, CrawlDb.createJob.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
+import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import Partition, Source, Task, engine_of
 from minutch.formats.javahash import partition
 from minutch.formats.javaio import DataInput
 from minutch.formats.sequencefile import SequenceFileReader
@@ -32,12 +35,12 @@ from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
 from minutch.tables.compression import Compression, output_compression
+from minutch.tables.crawldata import scan
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, empty, encode_keys
-from minutch.tables.merge import aligned
-from minutch.tables.packed import Patched
-from minutch.tables.parallel import for_each, memory_budget, number_of_parts, ordered, workers
-from minutch.tables.shuffle import Shuffle
-from minutch.tables.spans import data_file
+from minutch.tables.merge import Rows, aligned
+from minutch.tables.packed import Patched, scan_packed
+from minutch.tables.parallel import number_of_parts, ordered
+from minutch.tables.spans import Place, data_file
 from minutch.tables.writer import TableWriter
 
 if TYPE_CHECKING:
@@ -99,11 +102,13 @@ class EntryFilter:
         return frame.with_columns(key=keys).filter(urls.is_not_null())
 
 
+Scan = Callable[[Place], Iterator[pl.DataFrame]]
+
+
 class Entries:
-    """The entries of some CrawlDbs as sorted streams, one or more per partition; `packed` or not. A context manager.
+    """The entries of some CrawlDbs as sources of a job, `packed` or not. A context manager.
 
     What does not fit into memory goes to a folder in `spill`.
-    `counters` has what `entry_filter` removed, once the streams have been read.
     """
 
     def __init__(
@@ -115,26 +120,23 @@ class Entries:
         spill: Path,
         packed: bool = False,
     ) -> None:
-        self.counters = Counters()
         self.parts = number_of_parts(conf)
+        self.sources: list[Source] = []
+        """Sorted rows: one source per CrawlDb in the order given, or one of all."""
         self._dbs = dbs
         self._spill = spill
         self._conf = conf
         self._filter = entry_filter
         self._schema = PACKED_SCHEMA if packed else CRAWLDB_SCHEMA
-        self._scan = CrawlDb.scan_packed if packed else CrawlDb.scan_part
-        self._shuffle: Shuffle | None = None
-        self._lock = Lock()
+        self._scan: Scan = scan_packed if packed else scan
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             if self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
-                shuffle = Shuffle(self.parts, self._schema, budget=memory_budget(self._conf), spill=self._spill)
-                self._shuffle = stack.enter_context(shuffle)
-                for db in self._dbs:
-                    for part in range(len(db.parts())):
-                        for frame in self._read(db, part):
-                            shuffle.add(frame)
+                self.sources = [stack.enter_context(self._shuffled())]
+            else:
+                self.sources = [_Stored(db.parts(), self._scan, self._filter, self._schema) for db in self._dbs]
             self._stack = stack.pop_all()
         return self
 
@@ -143,18 +145,22 @@ class Entries:
     ) -> None:
         self._stack.close()
 
-    def streams(self, part: int) -> list[Iterator[pl.DataFrame]]:
-        """The streams of a partition, one per CrawlDb in the order given, or one of all."""
-        if self._shuffle is not None:
-            return [self._shuffle.sorted(part)]
-        return [self._read(db, part) if db.parts() else iter([empty(self._schema)]) for db in self._dbs]
+    @property
+    def counters(self) -> Counters:
+        """What the filter removed; known when all has been read."""
+        total = Counters()
+        for source in self.sources:
+            total.merge(source.counters)
+        return total
 
-    def _read(self, db: CrawlDb, part: int) -> Iterator[pl.DataFrame]:
-        for frame in self._scan(db, part):
-            counters = Counters()
-            yield self._filter.apply(frame, counters)
-            with self._lock:
-                self.counters.merge(counters)
+    def _shuffled(self) -> AbstractContextManager[Source]:
+        scan_entries, entry_filter, engine = self._scan, self._filter, engine_of(self._conf)
+
+        def read(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+            return (entry_filter.apply(frame, task.counters) for frame in scan_entries(place))
+
+        places = engine.pieces(path for db in self._dbs for path in db.parts())
+        return engine.shuffle(read, places, self._schema, self._conf, None, spill=self._spill, share=1)
 
     def _is_partitioned(self, db: CrawlDb) -> bool:
         """Whether the parts of `db` are this job's partitions, judging each part by its first keys."""
@@ -169,21 +175,59 @@ class Entries:
         return all(partition(key, self.parts) == part for key in keys)
 
 
-Sources = Callable[[int], Sequence[Iterable[pl.DataFrame]]]
-"""The sorted streams of a partition."""
+@dataclass(frozen=True)
+class _Stored:
+    """A CrawlDb whose parts are the partitions of the job, as a source."""
+
+    paths: Sequence[Path]
+    scan: Scan
+    entry_filter: EntryFilter
+    schema: pl.Schema
+    counters: Counters = field(default_factory=Counters)
+
+    def open(self, part: int) -> Partition:
+        return _StoredPart(self, self.paths[part] if self.paths else None)
+
+
+class _StoredPart:
+    """A part of it; none where there is no CrawlDb yet."""
+
+    def __init__(self, stored: _Stored, path: Path | None) -> None:
+        self.counters = Counters()
+        self._stored = stored
+        self._path = path
+        self._lock = Lock()
+
+    def sorted(self) -> Iterator[pl.DataFrame]:
+        if self._path is None:
+            yield empty(self._stored.schema)
+            return
+        for frame in self._stored.scan(self._path):
+            counters = Counters()
+            yield self._stored.entry_filter.apply(frame, counters)
+            with self._lock:
+                self.counters.merge(counters)
+
+    def grouped(self) -> Iterator[pl.DataFrame]:
+        return self.sorted()
+
+    def ordered(self) -> Iterator[tuple[pl.DataFrame, Rows]]:
+        return ((frame, np.arange(len(frame), dtype=np.uint32)) for frame in self.sorted())
 
 
 def rewrite(
-    db: CrawlDb, conf: Configuration, sources: Sources, step: Step[pl.DataFrame], progress: Progress
+    db: CrawlDb, conf: Configuration, sources: Sequence[Source], step: Step[pl.DataFrame], progress: Progress
 ) -> Counters:
-    """Replace `db` by the results of `step` on the sorted `sources` of each partition. The caller holds the lock.
+    """Replace `db` by the results of `step` on the rows of each partition, of all `sources`. The caller holds the lock.
 
     The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has changed.
     """
     return _replace(db, conf, sources, step, progress, db.part_writer)
 
 
-def patch(db: CrawlDb, conf: Configuration, sources: Sources, step: Step[Patched], progress: Progress) -> Counters:
+def patch(
+    db: CrawlDb, conf: Configuration, sources: Sequence[Source], step: Step[Patched], progress: Progress
+) -> Counters:
     """As `rewrite`, for a `step` that puts rows into packed tables: all other records are copied."""
     return _replace(db, conf, sources, step, progress, db.patched_writer)
 
@@ -191,26 +235,22 @@ def patch(db: CrawlDb, conf: Configuration, sources: Sources, step: Step[Patched
 def _replace(
     db: CrawlDb,
     conf: Configuration,
-    sources: Sources,
+    sources: Sequence[Source],
     step: Step[T],
     progress: Progress,
     open_writer: Callable[[Path, int, Compression], TableWriter[T]],
 ) -> Counters:
-    parts, compression = number_of_parts(conf), output_compression(conf)
-    threads = 1 if parts >= workers() else 0
+    compression, counters = output_compression(conf), Counters()
     progress.expect(db.estimate)
+
+    def write_part(task: Task, partitions: Sequence[Partition]) -> None:
+        streams = aligned(*(partition.sorted() for partition in partitions))
+        with open_writer(task.folder, task.part, compression) as writer:
+            for frame, counted in ordered(step, streams, task.threads):
+                writer.write(frame)
+                task.counters.merge(counted)
+                task.advance(len(frame))
+
     with db.replacement(keep_old=conf.get_boolean("db.preserve.backup", True)) as directory:
-
-        def write_part(part: int) -> Counters:
-            counters = Counters()
-            with open_writer(directory, part, compression) as writer:
-                for frame, counted in ordered(step, aligned(*sources(part)), threads):
-                    writer.write(frame)
-                    counters.merge(counted)
-                    progress.advance(len(frame))
-            return counters
-
-        total = Counters()
-        for counted in for_each(write_part, range(parts)):
-            total.merge(counted)
-    return total
+        engine_of(conf).reduce(write_part, sources, number_of_parts(conf), directory, counters, progress)
+    return counters

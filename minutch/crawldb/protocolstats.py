@@ -51,7 +51,7 @@ def protocolstats(
     log.info("ProtocolStatistics: starting")
     counters = Counters({WITH_CODE: 0, UNFETCHED: 0})
 
-    def count(table: pl.DataFrame) -> list[pl.DataFrame]:
+    def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         codes = text_values(table["metadata"], table["key"], RESPONSE_CODE_KEY)
         counters.merge({WITH_CODE: len(codes) - codes.null_count(), UNFETCHED: codes.null_count()})
         return [counts_of(codes), count_of(UNFETCHED, codes.null_count())]
@@ -59,6 +59,6 @@ def protocolstats(
     def describe(name: str) -> dict[str, Any]:
         return {"status": name} if name == UNFETCHED else {"code": name}
 
-    write(tally(dbs, count, context, packed=False), out, parts, describe if as_json else None, context.conf)
+    write(tally(dbs, count, counters, context, packed=False), out, parts, describe if as_json else None, context.conf)
     log.info("ProtocolStatistics: finished")
     return counters

@@ -68,15 +68,10 @@ def run(args: list[str], context: JobContext) -> int:
 
 
 def _stats(db: CrawlDb, given: Arguments, context: JobContext) -> None:
-    from minutch.crawldb.stats import Statistics
+    from minutch.crawldb.stats import statistics
 
     log.info("CrawlDb statistics start: %s", db.path)
-    stats = Statistics(hosts=given["-sort"])
-    with context.progress("readdb -stats", db.estimate) as progress:
-        for part in range(len(db.require_parts())):
-            for frame in db.scan_part(part):
-                stats.add(frame)
-                progress.advance(len(frame))
+    stats = statistics(db, context, hosts=given["-sort"])
     context.print(f"Statistics for CrawlDb: {db.path}")
     for line in stats.lines(context.conf):
         context.print(line)

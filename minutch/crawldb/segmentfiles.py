@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import polars as pl
 
 from minutch.crawldb.partitions import Entries, EntryFilter, patch
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.transitions import UpdateSettings, update
+from minutch.engine import Task, engine_of
 from minutch.job import Counters, JobContext
 from minutch.tables.frame import PACKED_SCHEMA
 from minutch.tables.packed import scan_packed
-from minutch.tables.parallel import memory_budget, number_of_parts
-from minutch.tables.shuffle import Shuffle
+from minutch.tables.spans import Place
 
 
 def merge_files(
@@ -30,23 +32,26 @@ def merge_files(
     before.
     """
     conf = context.conf
+    engine = engine_of(conf)
+
+    def read(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+        for frame in scan_packed(place):
+            yield entry_filter.apply(frame, task.counters)
+            task.advance(len(frame))
+
     with (
         Entries([db], conf, entry_filter, spill=db.path, packed=True) as old,
-        Shuffle(number_of_parts(conf), PACKED_SCHEMA, budget=memory_budget(conf) // 2, spill=db.path) as updates,
         context.progress("updatedb") as progress,
+        engine.shuffle(read, engine.pieces(files), PACKED_SCHEMA, conf, progress, spill=db.path) as updates,
     ):
-        counters = Counters()
-        for path in files:
-            for frame in scan_packed(path):
-                updates.add(entry_filter.apply(frame, counters))
-                progress.advance(len(frame))
         updated = patch(
             db,
             conf,
-            lambda part: [*old.streams(part), updates.sorted(part)],
+            [*old.sources, updates],
             lambda frames: update(frames[0], frames[1], settings, now),
             progress,
         )
+    counters = Counters(updates.counters)
     counters.merge(old.counters)
     counters.merge(updated)
     return counters

@@ -12,8 +12,10 @@ from minutch.crawldb import duplicates, nearduplicates
 from minutch.crawldb.store import CrawlDb
 from minutch.parse.simhash import SIZE
 from minutch.records import crawldatum as status
+from minutch.tables.crawldata import scan
 from minutch.tables.frame import decode_keys
 from minutch.tables.parallel import ordered
+from minutch.tables.spans import Place
 from minutch.urls.hosts import domains_of, hosts_of
 
 FETCHED: Final = (
@@ -51,6 +53,12 @@ def bits_given(given: Arguments, usage: str) -> int | None:
 
 def signed_pages(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
     """The entries `where` is true for: their `url`, `signature`, `group`, `status`, `score` and `fetch_time`."""
+    for part in db.require_parts():
+        yield from signed_in(part, group, where)
+
+
+def signed_in(place: Place, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
+    """Those of a part, or of a stretch of one."""
     group_of = GROUPS[group]
 
     def signed(frame: pl.DataFrame) -> pl.DataFrame:
@@ -61,8 +69,7 @@ def signed_pages(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFra
         names = group_of(decode_keys(pages["url"])).fill_null("").cast(pl.Binary)
         return pages.with_columns(group=names)
 
-    for part in range(len(db.require_parts())):
-        yield from ordered(signed, db.scan_part(part))
+    return ordered(signed, scan(place))
 
 
 def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:

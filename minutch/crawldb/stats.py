@@ -24,9 +24,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.conf import Configuration
+from minutch.crawldb.store import CrawlDb
+from minutch.engine import Task, engine_of
 from minutch.formats.javahash import date_to_string, double_to_string, float32
+from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
+from minutch.tables.crawldata import scan
 from minutch.tables.frame import decode_keys
+from minutch.tables.spans import Place
 from minutch.urls.hosts import hosts_of
 
 Floats = NDArray[np.float32]
@@ -37,6 +42,23 @@ QUANTILES_PROPERTY: Final = "db.stats.score.quantiles"
 QUANTILES: Final = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
 _FLOAT_MIN: Final = 1.401298464324817e-45  # where Nutch starts to look for the largest score
 _MINUTE: Final = 60_000
+
+
+def statistics(db: CrawlDb, context: JobContext, *, hosts: bool = False) -> Statistics:
+    """The counts of a CrawlDb. Raises StoreError where there is none, FormatError (damage)."""
+    engine, total = engine_of(context.conf), Statistics(hosts=hosts)
+
+    def count(task: Task, place: Place) -> Statistics:
+        found = Statistics(hosts=hosts)
+        for frame in scan(place):
+            found.add(frame)
+            task.advance(len(frame))
+        return found
+
+    with context.progress("readdb -stats", db.estimate) as progress:
+        for found in engine.map(count, engine.pieces(db.require_parts()), Counters(), progress):
+            total.merge(found)
+    return total
 
 
 class Statistics:
@@ -65,6 +87,16 @@ class Statistics:
             pairs = pl.DataFrame({"status": frame["status"], "host": _hosts(frame["key"])}).drop_nulls()
             counts = pairs.group_by("status", "host").len()
             self._by_host.update({(code, host): n for code, host, n in counts.iter_rows()})
+
+    def merge(self, other: Statistics) -> None:
+        """Add the counts of what comes after."""
+        self.total += other.total
+        self._statuses.update(other._statuses)
+        self._retries.update(other._retries)
+        self._by_host.update(other._by_host)
+        self._times.merge(other._times)
+        self._intervals.merge(other._intervals)
+        self._scores += other._scores
 
     def lines(self, conf: Configuration) -> Iterator[str]:
         """The table, line by line."""
@@ -145,6 +177,11 @@ class Range:
             self.least = min(self.least, int(array.min()))
             self.most = max(self.most, int(array.max()))
             self.sum += int(array.sum())
+
+    def merge(self, other: Range) -> None:
+        """Include what another one has."""
+        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
+        self.sum += other.sum
 
 
 def _hosts(keys: pl.Series) -> pl.Series:

@@ -16,10 +16,14 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import Task, engine_of
 from minutch.errors import MinutchError
-from minutch.job import JobContext, Progress
+from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED
+from minutch.tables.crawldata import scan
+from minutch.tables.packed import scan_packed
 from minutch.tables.shuffle import split
+from minutch.tables.spans import Place
 from minutch.tables.textparts import output_folder, text_part
 from minutch.urls.domains import suffix_of
 from minutch.urls.hosts import domains_of, map_distinct
@@ -32,8 +36,10 @@ IS_FETCHED: Final = pl.col("status").is_in([STATUS_DB_FETCHED, STATUS_DB_NOTMODI
 _SCHEMA = pl.Schema({"key": pl.Binary(), "count": pl.UInt64()})
 _MANY = 64  # tables that are added up at a time
 
-Counts = Sequence[pl.DataFrame]
-"""Tables of `key` and `count`; a name may be in several."""
+Counts = pl.DataFrame
+"""A table of `key` and `count`."""
+Count = Callable[[pl.DataFrame, Counters], Sequence[Counts]]
+"""Counts the entries of a table; a name may be in several of its results."""
 Describe = Callable[[str], dict[str, Any]]
 """What a name means, for -json."""
 
@@ -75,47 +81,47 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def tally(
-    dbs: list[CrawlDb],
-    count: Callable[[pl.DataFrame], Counts],
-    context: JobContext,
-    *,
-    packed: bool = True,
-) -> pl.DataFrame:
+def tally(dbs: list[CrawlDb], count: Count, counters: Counters, context: JobContext, *, packed: bool = True) -> Counts:
     """How often each name comes, as a table of `key` and `count`, sorted by key.
 
-    `count` is given a table of entries after the other, which are `packed` or not.
+    `count` is given a table of entries after the other, which are `packed` or not, and adds to the counters.
     """
-    scan = CrawlDb.scan_packed if packed else CrawlDb.scan_part
-    total = pl.DataFrame(schema=_SCHEMA)
+    engine, read = engine_of(context.conf), scan_packed if packed else scan
+
+    def count_in(task: Task, place: Place) -> Counts:
+        return _summed(_counted(read(place), count, task))
+
     with context.progress("counting", lambda: sum(db.estimate() for db in dbs)) as progress:
-        tables = (table for db in dbs for part in range(len(db.parts())) for table in scan(db, part))
-        found = _counted(tables, count, progress)
-        while group := list(islice(found, _MANY)):
-            total = pl.concat([total, *group]).group_by("key").agg(pl.col("count").sum())
-    return total.sort("key")
+        places = engine.pieces(path for db in dbs for path in db.parts())
+        return _summed(engine.map(count_in, places, counters, progress)).sort("key")
 
 
-def _counted(
-    tables: Iterator[pl.DataFrame], count: Callable[[pl.DataFrame], Counts], progress: Progress
-) -> Iterator[pl.DataFrame]:
+def _counted(tables: Iterator[pl.DataFrame], count: Count, task: Task) -> Iterator[Counts]:
     for table in tables:
-        yield from count(table)
-        progress.advance(len(table))
+        yield from count(table, task.counters)
+        task.advance(len(table))
 
 
-def counts_of(names: pl.Series) -> pl.DataFrame:
+def _summed(tables: Iterator[Counts]) -> Counts:
+    """Many tables of counts as one, a row a name."""
+    total = pl.DataFrame(schema=_SCHEMA)
+    while group := list(islice(tables, _MANY)):
+        total = pl.concat([total, *group]).group_by("key").agg(pl.col("count").sum())
+    return total
+
+
+def counts_of(names: pl.Series) -> Counts:
     """How often each of `names` (String or Binary) comes; null counts nothing."""
     counted = names.drop_nulls().alias("key").value_counts(name="count")
     return counted.select(pl.col("key").cast(pl.Binary), pl.col("count").cast(pl.UInt64))
 
 
-def count_of(name: str, count: int) -> pl.DataFrame:
+def count_of(name: str, count: int) -> Counts:
     """One name, if it comes at all."""
     return pl.DataFrame({"key": [name.encode()], "count": [count]} if count else None, schema=_SCHEMA)
 
 
-def write(counts: pl.DataFrame, out: Path, parts: int, describe: Describe | None, conf: Configuration) -> None:
+def write(counts: Counts, out: Path, parts: int, describe: Describe | None, conf: Configuration) -> None:
     """Write counts to the new folder `out`, as Nutch does or, with `describe`, as JSON. StoreError where it exists."""
     with output_folder(out) as folder:
         for number, table in enumerate(split(counts, parts)):

@@ -23,6 +23,7 @@ from minutch.crawldb.applied import is_applied
 from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import engine_of
 from minutch.errors import StoreError
 from minutch.fetchlist.lists import stamp
 from minutch.formats.writables import LongWritable, MapWritable, Text
@@ -59,7 +60,7 @@ def mark(db: CrawlDb, conf: Configuration, selected: pl.Series, time: int, conte
         context.progress("generate: updating the CrawlDb") as progress,
     ):
         marks.add(selected.to_frame("key"))
-        rewrite(db, conf, lambda part: [*old.streams(part), marks.sorted(part)], step, progress)
+        rewrite(db, conf, [*old.sources, engine_of(conf).given(marks)], step, progress)
 
 
 @contextmanager

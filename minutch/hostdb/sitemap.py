@@ -21,6 +21,7 @@ from minutch.arguments import Flag, fail, parse
 from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.seeds import read_seeds, seed_files
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import engine_of
 from minutch.hostdb import sitemapfetch
 from minutch.hostdb.sitemapentries import NEW, SITEMAP_SCHEMA, Rules, entries, merge
 from minutch.hostdb.sitemapfetch import Settings, SitemapFetcher
@@ -170,7 +171,7 @@ def _put_in(db: CrawlDb, found: Shuffle, rules: Rules, context: JobContext) -> C
         return rewrite(
             db,
             conf,
-            lambda part: [*old.streams(part), found.sorted(part)],
+            [*old.sources, engine_of(conf).given(found)],
             lambda frames: merge(frames[0], frames[1], rules),
             progress,
         )

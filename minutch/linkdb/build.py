@@ -9,13 +9,15 @@ Source: org.apache.nutch.crawl.LinkDbMerger.LinkDbMergeReducer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
+from minutch.engine import Engine, Partition, Task, engine_of
+from minutch.engine.interface import Read
 from minutch.job import Counters, Progress
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
@@ -23,58 +25,68 @@ from minutch.linkdb.rules import LINKS_SCHEMA, UrlChain
 from minutch.linkdb.store import LinkDb
 from minutch.records.linksets import LinkSets, Rows
 from minutch.tables.compression import output_compression
-from minutch.tables.parallel import for_each, memory_budget, number_of_parts
-from minutch.tables.shuffle import Shuffle
+from minutch.tables.links import scan_inlinks
+from minutch.tables.parallel import number_of_parts
+from minutch.tables.spans import Place
 
 MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
 PAGES: Final = "pages with inlinks"
 WRITTEN: Final = "inlinks written"
 _BATCH: Final = 200_000  # records that are written at a time
 
+T = TypeVar("T")
 
-def stored_links(db: LinkDb, chain: UrlChain, counters: Counters, progress: Progress) -> Iterator[pl.DataFrame]:
-    """The links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA. Raises StoreError if there is no LinkDb."""
-    for part in range(len(db.require_parts())):
-        for table in db.scan_part(part):
-            links = table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names())
-            yield chain.apply(links, counters)
-            progress.advance(len(table))
+
+class Stored(NamedTuple):
+    """A part of a LinkDb, or a stretch of one, and the layout of its records."""
+
+    place: Place
+    layout: str
+
+
+def stored(db: LinkDb, engine: Engine) -> list[Stored]:
+    """A LinkDb in pieces. Raises StoreError if there is none."""
+    return [Stored(place, db.layout) for place in engine.pieces(db.require_parts())]
+
+
+def stored_links(piece: Stored, chain: UrlChain, task: Task) -> Iterator[pl.DataFrame]:
+    """The links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA."""
+    for table in scan_inlinks(piece.place, piece.layout):
+        links = table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names())
+        yield chain.apply(links, task.counters)
+        task.advance(len(table))
 
 
 def build(
     db: LinkDb,
-    links: Iterable[pl.DataFrame],
+    read: Read[T],
+    pieces: Sequence[T],
     layout: str,
     conf: Configuration,
     counters: Counters,
     progress: Progress,
 ) -> None:
-    """Replace `db` (whose lock the caller holds) by a LinkDb of `links`, which come in tables of LINKS_SCHEMA.
+    """Replace `db` (whose lock the caller holds) by a LinkDb of the links that `read` gives in tables of LINKS_SCHEMA.
 
     Whether the links fit into memory, and how many partitions and cores there are, does not change the records.
     """
-    compression = output_compression(conf, always=True)
-    parts, limit = number_of_parts(conf), conf.get_int(MAX_INLINKS_PROPERTY, 10_000)
-    with Shuffle(parts, LINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=db.path) as shuffle:
-        for table in links:
-            shuffle.add(table)
-        progress.expect(lambda: shuffle.rows)
+    engine, compression = engine_of(conf), output_compression(conf, always=True)
+    limit = conf.get_int(MAX_INLINKS_PROPERTY, 10_000)
+
+    def write_part(task: Task, partitions: Sequence[Partition]) -> None:
+        task.counters.merge({PAGES: 0, WRITTEN: 0})
+        with LinkDb.part_writer(task.folder, task.part, layout, compression) as writer:
+            for frame, order in partitions[0].ordered():
+                for sets in merged(frame, order, limit).batches(_BATCH):
+                    writer.write(sets)
+                    task.counters.merge({PAGES: sets.records, WRITTEN: len(sets)})
+                    task.advance(len(sets))
+
+    with engine.shuffle(read, pieces, LINKS_SCHEMA, conf, progress, spill=db.path) as links:
+        counters.merge(links.counters)
+        progress.expect(lambda: links.rows)
         with db.replacement(keep_old=False) as directory:
-
-            def write_part(part: int) -> tuple[int, int]:
-                pages = written = 0
-                with db.part_writer(directory, part, layout, compression) as writer:
-                    for frame, order in shuffle.ordered(part):
-                        for sets in merged(frame, order, limit).batches(_BATCH):
-                            writer.write(sets)
-                            pages += sets.records
-                            written += len(sets)
-                            progress.advance(len(sets))
-                return pages, written
-
-            for pages, written in for_each(write_part, range(parts)):
-                counters.add(PAGES, pages)
-                counters.add(WRITTEN, written)
+            engine.reduce(write_part, [links], number_of_parts(conf), directory, counters, progress)
 
 
 def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:

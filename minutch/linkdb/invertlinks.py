@@ -16,14 +16,16 @@ from typing import Final
 import polars as pl
 
 from minutch.arguments import Flag, fail, parse
+from minutch.engine import Task, engine_of
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.linkdb.build import build, stored_links
+from minutch.linkdb.build import Stored, build, stored, stored_links
 from minutch.linkdb.outlinks import scan_links
-from minutch.linkdb.rules import READ, LinkRules, UrlChain
+from minutch.linkdb.rules import LinkRules, UrlChain
 from minutch.linkdb.store import LinkDb, layout_for
 from minutch.segment.store import PARSE_DATA, Segment, segments_in
 from minutch.tables.database import record_estimate
+from minutch.tables.spans import Place
 from minutch.tables.success import mark_success
 
 log = logging.getLogger(__name__)
@@ -92,24 +94,24 @@ def invertlinks(
         log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")
         return counters
     paths = [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]
-    pages = 0
+    engine = engine_of(conf)
 
-    def links() -> Iterator[pl.DataFrame]:
-        """The stored links and the new ones, as they count."""
-        nonlocal pages
+    def links(task: Task, piece: Stored | Place) -> Iterator[pl.DataFrame]:
+        """Links that were stored, or new ones, as they count."""
+        if isinstance(piece, Stored):
+            yield from stored_links(piece, chain, task)
+            return
+        for found in scan_links(piece, rules):
+            task.counters.merge(found.counters)
+            yield found.links
+            task.advance(found.pages)
+
+    with db.lock(force), context.progress("invertlinks", lambda: record_estimate(paths)) as progress:
+        pieces: list[Stored | Place] = [*engine.pieces(paths)]
         if db.exists():
             log.info("LinkDb: merging with existing linkdb: %s", linkdb)
-            yield from stored_links(db, chain, counters, progress)
-        progress.expect(lambda: counters.get(READ, 0) * record_estimate(paths) // max(pages, 1))
-        for path in paths:
-            for found in scan_links(path, rules):
-                pages += found.pages
-                counters.merge(found.counters)
-                yield found.links
-                progress.advance(found.counters[READ])
-
-    with db.lock(force), context.progress("invertlinks") as progress:
-        build(db, links(), layout_for(conf, [db]), conf, counters, progress)
+            pieces = [*stored(db, engine), *pieces]
+        build(db, links, pieces, layout_for(conf, [db]), conf, counters, progress)
         mark_success(conf, db.current)
     log.info("LinkDb: finished")
     return counters

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from minutch.arguments import Flag, parse
+from minutch.engine import engine_of
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.linkdb.build import build, stored_links
+from minutch.linkdb.build import build, stored, stored_links
 from minutch.linkdb.rules import UrlChain
 from minutch.linkdb.store import LinkDb, layout_for
 
@@ -55,7 +56,8 @@ def mergelinkdb(
     with db.lock(), context.progress("mergelinkdb") as progress:
         if db.exists():
             raise StoreError(f"output LinkDb {output} already exists")
-        links = (table for source in dbs for table in stored_links(source, chain, counters, progress))
-        build(db, links, layout, conf, counters, progress)
+        engine = engine_of(conf)
+        pieces = [piece for source in dbs for piece in stored(source, engine)]
+        build(db, lambda task, piece: stored_links(piece, chain, task), pieces, layout, conf, counters, progress)
     log.info("LinkDb merge: finished")
     return counters

@@ -8,7 +8,6 @@ way, as tables of OUTLINKS_SCHEMA, which names the error if there is one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from minutch.records.links_columns import decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.tables.links import LINKS_SPAN
 from minutch.tables.parallel import ordered
-from minutch.tables.spans import Span, SpannedFile, data_file
+from minutch.tables.spans import Place, Span, SpannedFile, opened_at
 from minutch.tables.zlibvalues import MOST, MOST_AT_A_TIME
 
 _RECORD_ROOM: Final = 1 << 20
@@ -54,10 +53,9 @@ class Links(NamedTuple):
     left_out: int
 
 
-def scan_links(path: Path, rules: LinkRules) -> Iterator[Found]:
+def scan_links(place: Place, rules: LinkRules) -> Iterator[Found]:
     """The links of a parse_data part that count, in its order, by all cores. Raises FormatError."""
-    plain = SpannedFile(data_file(path), span_size=LINKS_SPAN)
-    plain.require(ParseData.class_name)
+    plain, spans = opened_at(place, ParseData.class_name, span_size=LINKS_SPAN)
     streams = SpannedFile(plain.path, span_size=LINKS_SPAN, stored=True) if plain.compression == RECORD else None
 
     def read(span: Span) -> list[Found]:
@@ -75,7 +73,7 @@ def scan_links(path: Path, rules: LinkRules) -> Iterator[Found]:
         except FormatError as exc:
             raise exc.within(plain.path) from exc
 
-    for several in ordered(read, plain.spans(), leave=True):
+    for several in ordered(read, spans, leave=True):
         yield from several
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, PluginError
@@ -74,7 +74,25 @@ def _call(method: Callable[..., _T], *args: Any) -> _T:
         raise PluginError(f"{owner}.{name}({subject}): {type(exc).__name__}: {exc}") from exc
 
 
-class URLFilters:
+class _Chain:
+    """Extensions in their order. In another process it is made anew: modules of plugins are known in this one alone."""
+
+    _made_of: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        self = super().__new__(cls)
+        self._made_of = args, keywords
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _chain, (type(self), *self._made_of)
+
+
+def _chain(kind: type[_Chain], args: tuple[Any, ...], keywords: dict[str, Any]) -> _Chain:
+    return kind(*args, **keywords)
+
+
+class URLFilters(_Chain):
     """org.apache.nutch.net.URLFilters."""
 
     def __init__(self, conf: Configuration) -> None:
@@ -107,7 +125,7 @@ class URLFilters:
         return _in_turn(urls, [url_filter.filter_column for url_filter in self.filters])
 
 
-class URLNormalizers:
+class URLNormalizers(_Chain):
     """org.apache.nutch.net.URLNormalizers, for one scope."""
 
     def __init__(self, conf: Configuration, scope: str = SCOPE_DEFAULT) -> None:
@@ -211,7 +229,7 @@ def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     return pl.Series(rows[:found]), pl.Series(numbers)
 
 
-class URLExemptionFilters:
+class URLExemptionFilters(_Chain):
     """org.apache.nutch.net.URLExemptionFilters."""
 
     def __init__(self, conf: Configuration) -> None:
@@ -225,7 +243,7 @@ class URLExemptionFilters:
         return all(_call(f.filter, from_url, to_url) for f in self.filters)
 
 
-class HtmlParseFilters:
+class HtmlParseFilters(_Chain):
     """org.apache.nutch.parse.HtmlParseFilters."""
 
     def __init__(self, conf: Configuration) -> None:
@@ -243,7 +261,7 @@ class HtmlParseFilters:
         return result
 
 
-class IndexingFilters:
+class IndexingFilters(_Chain):
     """org.apache.nutch.indexer.IndexingFilters."""
 
     def __init__(self, conf: Configuration) -> None:
@@ -278,7 +296,7 @@ class IndexingFilters:
             return before, IndexingFilter.filter_columns(indexing, before, pages)
 
 
-class ScoringFilters:
+class ScoringFilters(_Chain):
     """org.apache.nutch.scoring.ScoringFilters; the methods are those of `points.ScoringFilter`."""
 
     def __init__(self, conf: Configuration) -> None:
@@ -380,7 +398,7 @@ class ScoringFilters:
         return frame
 
 
-class SegmentMergeFilters:
+class SegmentMergeFilters(_Chain):
     """org.apache.nutch.segment.SegmentMergeFilters."""
 
     def __init__(self, conf: Configuration) -> None:

@@ -17,7 +17,7 @@ from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.tables import spans
 from minutch.tables.frame import concat
-from minutch.tables.spans import SPAN_SIZE, SpannedFile
+from minutch.tables.spans import SPAN_SIZE, Place, SpannedFile
 from minutch.tables.writer import TableWriter
 
 CRAWL_DATUM = CrawlDatum.class_name
@@ -25,7 +25,7 @@ _STRETCH = 1 << 20
 """Bytes that are looked at, or not, when few records are looked for."""
 
 
-def scan(path: Path, *, threads: int = 0, span_size: int = SPAN_SIZE) -> Iterator[pl.DataFrame]:
+def scan(path: Place, *, threads: int = 0, span_size: int = SPAN_SIZE) -> Iterator[pl.DataFrame]:
     """The records of the file or MapFile at `path`, in its order, in tables of CRAWLDB_SCHEMA; see `spans.scan`."""
     return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode, threads=threads, span_size=span_size)
 

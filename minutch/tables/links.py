@@ -18,14 +18,14 @@ from minutch.records.links_columns import InlinksEncoder, decode_inlinks, decode
 from minutch.records.linksets import LinkSets
 from minutch.records.parsedata import ParseData
 from minutch.tables import spans
-from minutch.tables.spans import SPAN_SIZE
+from minutch.tables.spans import SPAN_SIZE, Place
 from minutch.tables.writer import TableWriter
 
 LINKS_SPAN = SPAN_SIZE // 4
 """Bytes of a compressed file that are read at a time: they grow by inflating."""
 
 
-def scan_inlinks(path: Path, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_inlinks(path: Place, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """The links of a LinkDb part, in its order, in tables of INLINKS_SCHEMA; no record is spread over two tables.
 
     A key whose Inlinks are empty has one row, with null in `from_url`. Raises FormatError for a record that is not in
@@ -35,7 +35,7 @@ def scan_inlinks(path: Path, layout: str, *, threads: int = 0) -> Iterator[pl.Da
     return spans.scan(path, Inlinks.class_name, decode, threads=threads, span_size=LINKS_SPAN)
 
 
-def scan_outlinks(path: Path, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_outlinks(path: Place, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """The outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA."""
     return spans.scan(path, ParseData.class_name, decode_outlinks, threads=threads, span_size=LINKS_SPAN)
 

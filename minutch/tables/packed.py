@@ -26,13 +26,14 @@ from minutch.records.batch import Offsets, Places, string_column
 from minutch.tables import spans
 from minutch.tables.crawldata import CRAWL_DATUM
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA
+from minutch.tables.spans import Place
 from minutch.tables.writer import TableWriter
 
 _KEPT = [name for name in PACKED_SCHEMA if name != "value"]
 _FIELDS = {name: dtype for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"}
 
 
-def scan_packed(path: Path, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_packed(path: Place, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """As `crawldata.scan`, in tables of PACKED_SCHEMA."""
     return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode_packed, threads=threads)
 

@@ -30,8 +30,21 @@ def number_of_parts(conf: Configuration) -> int:
     return max(1, conf.get_int("mapreduce.job.reduces", 1))
 
 
+_limit = 0
+
+
+def limit(count: int) -> None:
+    """At most so many threads from here on: where a process is given some of the cores that it sees. 0: all."""
+    global _limit  # noqa: PLW0603 - it belongs to the process, as the cores do
+    _limit = count
+
+
 def workers() -> int:
     """Threads that work at the same time: one per core that this process may use."""
+    return _limit or _cores()
+
+
+def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -104,6 +104,16 @@ class Shuffle:
         for frames in aligned(*map(_read_run, runs), chain([empty(self.schema)], memory(part))):
             yield sort_by_key(pl.concat(frames))
 
+    def grouped(self, part: int) -> Iterator[pl.DataFrame]:
+        """The rows of a partition in frames over which no key is spread, those of a key in the order they came in."""
+        if self._runs[part]:
+            yield from self._merged(part)
+        elif self.parts == 1:
+            frames, self._frames, self._numbers = self._frames, [], []
+            yield pl.concat([empty(self.schema), *frames])
+        elif (ranges := self._take()) is not None:
+            yield from ranges.of_part(part)
+
     def ordered(self, part: int) -> Iterator[tuple[pl.DataFrame, Rows]]:
         """As `sorted`, without moving the rows: a frame for each of some ranges of keys, with its rows in order.
 

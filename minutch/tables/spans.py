@@ -61,8 +61,23 @@ Read = Callable[["SpannedFile", Span], Iterable[T]]
 """What reads a stretch of a file, in one piece or in several."""
 
 
+class Piece(NamedTuple):
+    """The records of a file (or MapFile) whose spans begin from `start` to before `end`: a piece of it for one task.
+
+    All pieces of a file are of one size.
+    """
+
+    path: Path
+    start: int
+    end: int
+
+
+Place = Path | Piece
+"""What is read: all of a file or MapFile, or a piece of it."""
+
+
 def scan(
-    path: Path,
+    path: Place,
     value_class: str,
     decode: Decode,
     *,
@@ -80,7 +95,7 @@ def scan(
 
 
 def scan_all(
-    paths: Iterable[Path],
+    paths: Iterable[Place],
     value_class: str,
     decode: Decode,
     *,
@@ -89,8 +104,29 @@ def scan_all(
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """The records of several files, one after the other, as `scan` reads them; small ones are read side by side."""
-    files = (opened(path, value_class, span_size=span_size, stored=stored) for path in paths)
-    return read_all(((file, span) for file in files for span in file.spans()), batchwise(decode), threads)
+    pieces = (piece for path in paths for piece in _spans_of(path, value_class, span_size, stored))
+    return read_all(pieces, batchwise(decode), threads)
+
+
+def _spans_of(
+    place: Place, value_class: str, span_size: int, stored: bool
+) -> Iterator[tuple[SpannedFile, Span | None]]:
+    """The spans of a place; None stands for none at all."""
+    file, spans = opened_at(place, value_class, span_size=span_size, stored=stored)
+    found: list[Span | None] = [*spans] or [None]
+    yield from ((file, span) for span in found)
+
+
+def opened_at(
+    place: Place, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
+) -> tuple[SpannedFile, list[Span]]:
+    """As `opened`, with the spans of the place."""
+    if not isinstance(place, Piece):
+        file = opened(place, value_class, span_size=span_size, stored=stored)
+        return file, file.spans()
+    path, start, end = place
+    file = opened(path, value_class, span_size=min(span_size, end - start), stored=stored)
+    return file, [span for span in file.spans() if start <= span.start < end]
 
 
 def opened(path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False) -> SpannedFile:
@@ -100,11 +136,11 @@ def opened(path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: 
     return file
 
 
-def batchwise(decode: Callable[[Batch], T]) -> Read[T]:
-    """Reads a stretch batch by batch."""
+def batchwise(decode: Callable[[Batch], T]) -> Callable[[SpannedFile, Span | None], Iterable[T]]:
+    """Reads a stretch batch by batch; none at all is one without records."""
 
-    def read(file: SpannedFile, span: Span) -> Iterator[T]:
-        for batch in file.batches(span):
+    def read(file: SpannedFile, span: Span | None) -> Iterator[T]:
+        for batch in [Batch.of([], [])] if span is None else file.batches(span):
             try:
                 yield decode(batch)
             except FormatError as exc:

@@ -19,6 +19,7 @@ from minutch.arguments import Flag, fail, parse
 from minutch.crawldb.matching import last_of_key, match
 from minutch.crawldb.partitions import Entries, EntryFilter, rewrite
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import engine_of
 from minutch.job import Counters, JobContext
 from minutch.tables.parallel import memory_budget
 from minutch.tables.shuffle import Shuffle
@@ -73,7 +74,7 @@ def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
         counters = rewrite(
             db,
             conf,
-            lambda part: [*entries.streams(part), scores.sorted(part)],
+            [*entries.sources, engine_of(conf).given(scores)],
             lambda both: _scored(*both, clear=clear),
             progress,
         )

@@ -49,6 +49,7 @@ OWN = {
     "minutch.browser.memory.max",
     "minutch.browser.pages",
     "minutch.browser.requests.max",
+    "minutch.engine",
     "minutch.engine.memory",
     "minutch.fetch.processes",
     "minutch.fetch.state",

@@ -42,8 +42,8 @@ def test_equal_keys_keep_the_order_of_the_input(tmp_path: Path) -> None:
     ]
     conf = context({"mapreduce.job.reduces": "2", "minutch.engine.memory": "100"}).conf
     with Entries(dbs, conf, EntryFilter.neutral(conf), spill=tmp_path) as entries:
-        streams = [stream for part in range(2) for stream in entries.streams(part)]
-        scores = [frame["score"].to_list() for stream in streams for frame in stream]
+        partitions = [source.open(part) for part in range(2) for source in entries.sources]
+        scores = [frame["score"].to_list() for partition in partitions for frame in partition.sorted()]
     assert [score for table in scores for score in table] == [0, 1, 2] * 9
 
 

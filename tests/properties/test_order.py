@@ -7,12 +7,13 @@ memory, then with other numbers of cores, budgets of memory, sizes of spans and 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given, settings
@@ -177,11 +178,13 @@ def on(machine: Machine) -> Iterator[None]:
         yield
 
 
-def output(job: Job, seed: Random, machine: Machine) -> Lines:
-    """The job's output and counters, for the input that `seed` stands for."""
+def output(job: Job, seed: Random, machine: Machine, more: Mapping[str, str] = MappingProxyType({})) -> Lines:
+    """The job's output and counters, for the input that `seed` stands for; `more` are properties."""
     random = Random()
     random.setstate(seed.getstate())
-    job_context = context({"minutch.engine.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts)})
+    job_context = context(
+        {"minutch.engine.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts), **more}
+    )
     with TemporaryDirectory() as folder, on(machine):
         lines = job(random, Path(folder), machine.parts, job_context)
     counts = [f"{name}: {count}" for report in job_context.reports.values() for name, count in report.items()]

@@ -1,0 +1,24 @@
+"""Who runs a job's functions of a partition: this process with its threads, or Spark (`minutch.engine`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.engine.interface import Engine, Partition, Shuffled, Source, Task
+
+__all__ = ["Engine", "Partition", "Shuffled", "Source", "Task", "engine_of"]
+
+PROPERTY: Final = "minutch.engine"
+LOCAL: Final = "local"
+
+
+def engine_of(conf: Configuration) -> Engine:
+    """The engine that `minutch.engine` names. Raises ConfigError where Spark is asked for and not installed."""
+    if conf.get_word(PROPERTY, LOCAL) == LOCAL:
+        from minutch.engine.local import LocalEngine
+
+        return LocalEngine()
+    from minutch.engine.spark import SparkEngine
+
+    return SparkEngine.of(conf)

@@ -1,0 +1,122 @@
+"""The engine of one machine: this process and its threads.
+
+Kernels and Polars let go of Python's lock, and reading decodes on all cores by itself: pieces are read one after the
+other, partitions are worked on side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from minutch.conf import Configuration
+from minutch.engine.interface import Partition, Read, Reduce, Regroup, Shuffled, ShuffledPart, Source, Task
+from minutch.job import Counters, Progress
+from minutch.tables.parallel import for_each, memory_budget, number_of_parts, workers
+from minutch.tables.shuffle import Shuffle
+from minutch.tables.spans import Place
+
+if TYPE_CHECKING:
+    import polars as pl
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A shuffle as a source."""
+
+    shuffle: Shuffle
+    counters: Counters = field(default_factory=Counters)
+
+    @property
+    def rows(self) -> int:
+        return self.shuffle.rows
+
+    def open(self, part: int) -> Partition:
+        return ShuffledPart(self.shuffle, part)
+
+
+class LocalEngine:
+    """See `Engine`."""
+
+    def pieces(self, paths: Iterable[Path]) -> list[Place]:
+        """Whole files: each is read by all cores."""
+        return list(paths)
+
+    def map(
+        self, function: Callable[[Task, T], R], pieces: Sequence[T], counters: Counters, progress: Progress
+    ) -> Iterator[R]:
+        """One piece after the other."""
+        task = Task(advance=progress.advance, counters=counters)
+        return (function(task, piece) for piece in pieces)
+
+    @contextmanager
+    def shuffle(
+        self,
+        read: Read[T],
+        pieces: Sequence[T],
+        schema: pl.Schema,
+        conf: Configuration,
+        progress: Progress | None,
+        *,
+        spill: Path,
+        share: int = 2,
+    ) -> Iterator[Shuffled]:
+        """Through memory, and disk where it does not suffice."""
+        task = Task() if progress is None else Task(advance=progress.advance)
+        with Shuffle(number_of_parts(conf), schema, budget=memory_budget(conf) // share, spill=spill) as shuffle:
+            for piece in pieces:
+                for frame in read(task, piece):
+                    shuffle.add(frame)
+            yield _Rows(shuffle, task.counters)
+
+    def regroup(
+        self,
+        function: Regroup,
+        source: Shuffled,
+        schema: pl.Schema,
+        conf: Configuration,
+        *,
+        spill: Path,
+        share: int = 2,
+    ) -> AbstractContextManager[Shuffled]:
+        """One partition after the other."""
+
+        def read(task: Task, part: int) -> Iterable[pl.DataFrame]:
+            return function(task, source.open(part))
+
+        parts = range(number_of_parts(conf))
+        return self.shuffle(read, parts, schema, conf, None, spill=spill, share=share)
+
+    def given(self, rows: Shuffle) -> Source:
+        """As they are."""
+        return _Rows(rows)
+
+    def reduce(
+        self,
+        function: Reduce[R],
+        sources: Sequence[Source],
+        parts: int,
+        folder: Path,
+        counters: Counters,
+        progress: Progress,
+    ) -> list[R]:
+        """Partitions side by side; where there are few, each uses all cores."""
+        threads = 1 if parts >= workers() else 0
+
+        def work(part: int) -> tuple[R, list[Counters]]:
+            task = Task(folder, progress.advance, part=part, threads=threads)
+            partitions = [source.open(part) for source in sources]
+            result = function(task, partitions)
+            return result, [task.counters, *(partition.counters for partition in partitions)]
+
+        results = for_each(work, range(parts))
+        for _, counted in results:
+            for total, own in zip([counters, *(source.counters for source in sources)], counted, strict=True):
+                total.merge(own)
+        return [result for result, _ in results]

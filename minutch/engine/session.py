@@ -1,0 +1,148 @@
+"""Spark's driver: started in this process, once, for the master that `spark.master` names (all cores of this machine
+without it); every property whose name begins with `spark.` is Spark's.
+
+Executors find minutch, the plugins and the configuration where they lie on this machine; of a cluster of other
+machines, in the archive that it sends along. PySpark is an extra of the package.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+from minutch.conf import Configuration
+from minutch.engine.shipping import NAME, write_archive
+from minutch.errors import ConfigError, MinutchError
+
+log = logging.getLogger(__name__)
+
+MASTER: Final = "spark.master"
+CORES: Final = "spark.task.cpus"
+PYTHON: Final = "spark.pyspark.python"
+_PREFIX: Final = "spark."
+_ARCHIVES: Final = "spark.archives"
+_PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
+_LOG4J: Final = Path(__file__).parent / "log4j2.properties"
+_PACKAGES: Final = Path(__file__).resolve().parents[2]
+"""Where minutch lies."""
+
+R = TypeVar("R")
+
+_lock = Lock()
+_running: dict[tuple[tuple[str, str], ...], Any] = {}
+
+
+def context_of(conf: Configuration) -> Any:
+    """The SparkContext for a configuration: the one that is there if it was made for the same properties of Spark's.
+
+    Raises ConfigError where PySpark is not installed, or no Java is found.
+    """
+    wanted = _properties(conf)
+    is_local = wanted[MASTER].startswith("local")
+    key = tuple(sorted(wanted.items()))
+    with _lock:
+        if key not in _running:
+            stop()
+            folder = TemporaryDirectory(prefix="minutch-spark-")  # executors take the archive from here
+            if not is_local:
+                wanted |= _shipped(conf, Path(folder.name), wanted)
+            _running[key] = _started(wanted)
+            atexit.register(folder.cleanup)
+            atexit.register(stop)
+        return _running[key]
+
+
+def _shipped(conf: Configuration, folder: Path, wanted: Mapping[str, str]) -> dict[str, str]:
+    """The properties by which executors get the archive, and find minutch in it."""
+    path = folder / f"{NAME}.tar"
+    write_archive(conf, path)
+    archives = ",".join(filter(None, (wanted.get(_ARCHIVES), f"{path}#{NAME}")))
+    return {_ARCHIVES: archives, _PYTHONPATH: NAME}
+
+
+def running() -> Any:
+    """The SparkContext of this process; None if there is none."""
+    return next(iter(_running.values()), None)
+
+
+def stop() -> None:
+    """End Spark in this process."""
+    while _running:
+        _running.popitem()[1].stop()
+
+
+def _properties(conf: Configuration) -> dict[str, str]:
+    """Spark's properties: minutch's own defaults for them, then the user's."""
+    own = {name: value for name, value in conf.items() if name.startswith(_PREFIX)}
+    master = own.setdefault(MASTER, "local[*]")
+    found = {
+        "spark.app.name": "minutch",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.shuffle.compress": "false",  # the tables are compressed
+        _PYTHONPATH: str(_PACKAGES),
+        "spark.executorEnv.PYTHONWARNINGS": "ignore::FutureWarning",  # PySpark's, about versions of pandas
+        "spark.executorEnv.POLARS_MAX_THREADS": own.get(CORES, "1"),
+    }
+    if master.startswith("local"):
+        found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    found |= own
+    options = f"-Dlog4j2.configurationFile={_LOG4J} {found.get('spark.driver.extraJavaOptions', '')}"
+    return found | {"spark.driver.extraJavaOptions": options.strip()}
+
+
+def _started(properties: dict[str, str]) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
+            from pyspark import SparkConf, SparkContext
+    except ImportError as exc:
+        raise ConfigError(
+            f"minutch.engine=spark needs PySpark, which is not installed ({exc})",
+            hint="pip install 'minutch[spark]'; it needs Java 17 or newer",
+        ) from exc
+    log.info("Spark: starting at %s", properties[MASTER])
+    try:
+        context = SparkContext(conf=SparkConf().setAll(list(properties.items())))
+    except Exception as exc:
+        if "JAVA_GATEWAY_EXITED" in str(exc) or isinstance(exc, FileNotFoundError):
+            raise ConfigError(
+                "Spark needs Java, 17 or newer, and none was found", hint="JAVA_HOME names the folder that it is in"
+            ) from exc
+        raise MinutchError(f"Spark could not be started at {properties[MASTER]}: {_first_line(exc)}") from exc
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    context.pythonExec = properties.get(PYTHON, sys.executable)
+    return context
+
+
+def run(context: Any, action: Callable[[], R]) -> R:
+    """What an action on Spark returns. Raises MinutchError where a task has failed too often."""
+    try:
+        return action()
+    except KeyboardInterrupt:
+        context.cancelAllJobs()
+        raise
+    except MinutchError:
+        raise
+    except Exception as exc:
+        log.debug("Spark", exc_info=exc)
+        raise MinutchError(f"a task failed on Spark: {_cause(exc)}") from exc
+
+
+def _cause(error: Exception) -> str:
+    """The last line of the Python traceback in an error of Spark's, else its first line."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    found = [before for before, line in pairwise(lines) if not line and before and not before.startswith("at ")]
+    return found[0] if found else _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

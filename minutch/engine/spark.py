@@ -1,0 +1,229 @@
+"""The engine of many machines: Apache Spark brings the pieces and partitions to its executors.
+
+    map       a Spark task for each piece
+    shuffle   the same, then Spark's own shuffle of the entries of `executor`, by Hadoop's partition of their rows
+    reduce    a Spark task for each partition, to which its entries of all shuffles come
+
+A shuffle runs as soon as it is asked for: its counts are taken from partition 0, to which they were sent, and Spark
+keeps the rest until the reduce. Part files are committed as Hadoop does it: tasks write into folders of their attempts,
+and when all partitions are done the driver renames the part files of one attempt for each.
+Source: org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter (algorithm 1).
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from minutch.conf import Configuration
+from minutch.engine.executor import (
+    ATTEMPTS,
+    LAST,
+    MapTask,
+    Outcome,
+    ReduceTask,
+    RegroupTask,
+    Setup,
+    ShuffledSource,
+    ShuffleTask,
+    packed_table,
+    part_of,
+)
+from minutch.engine.interface import Partition, Read, Reduce, Regroup, Shuffled, Source, Task
+from minutch.engine.session import CORES, context_of, run
+from minutch.engine.shipping import Packed
+from minutch.errors import MinutchError
+from minutch.job import Counters, Progress
+from minutch.tables.parallel import memory_budget, number_of_parts, workers
+from minutch.tables.shuffle import Shuffle
+from minutch.tables.spans import SPAN_SIZE, Piece, Place, data_file
+from minutch.tables.workfolders import remove
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
+SPLIT_SIZE: Final = 128 << 20
+"""Bytes of a piece, as large as a block of HDFS, where the property says nothing."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a shuffle that Spark holds."""
+
+    number: int
+    schema: pl.Schema
+    entries: Any
+    rows: int
+    counters: Counters = field(default_factory=Counters)
+
+    @property
+    def travelling(self) -> ShuffledSource:
+        """What tasks know it by."""
+        return ShuffledSource(self.number, self.schema)
+
+    def open(self, part: int) -> Partition:
+        """Only executors have the rows."""
+        raise MinutchError(f"partition {part} of a shuffle is asked for outside of Spark's tasks")
+
+
+class SparkEngine:
+    """See `Engine`."""
+
+    def __init__(self, context: Any, conf: Configuration) -> None:
+        self._context = context
+        self._split_size = conf.get_long(SPLIT_PROPERTY, SPLIT_SIZE)
+        cores = int(context.getConf().get(CORES, "1"))
+        self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf))
+        self._budget = memory_budget(conf) // (2 * workers())
+
+    @classmethod
+    def of(cls, conf: Configuration) -> SparkEngine:
+        """On the cluster that `spark.master` names. Raises ConfigError where PySpark or Java is missing."""
+        return cls(context_of(conf), conf)
+
+    def pieces(self, paths: Iterable[Path]) -> list[Place]:
+        """Stretches of the files, for each core some."""
+        sizes = [(path, data_file(path).stat().st_size) for path in paths]
+        fair = sum(size for _, size in sizes) // (2 * int(self._context.defaultParallelism))
+        size = max(1, min(self._split_size, max(SPAN_SIZE, fair)))
+        return [Piece(path, start, start + size) for path, end in sizes for start in range(0, max(end, 1), size)]
+
+    def map(
+        self, function: Callable[[Task, T], R], pieces: Sequence[T], counters: Counters, progress: Progress
+    ) -> Iterator[R]:
+        """The results come to the driver, all of them."""
+        if not pieces:
+            return
+        tasks = self._pieces(pieces).mapPartitions(MapTask(self._setup, Packed.of(function)))
+        for outcome in _outcomes(run(self._context, tasks.collect)):
+            counters.merge(outcome.counters[0])
+            progress.advance(outcome.done)
+            yield outcome.result
+
+    @contextmanager
+    def shuffle(
+        self,
+        read: Read[T],
+        pieces: Sequence[T],
+        schema: pl.Schema,
+        conf: Configuration,
+        progress: Progress | None,
+        *,
+        spill: Path,
+        share: int = 2,
+    ) -> Iterator[Shuffled]:
+        """What does not fit goes to the executors' own disks."""
+        task = ShuffleTask(self._setup, Packed.of(read), next(_numbers), number_of_parts(conf))
+        yield self._spread(self._pieces(pieces).mapPartitions(task), task, schema, progress)
+
+    @contextmanager
+    def regroup(
+        self,
+        function: Regroup,
+        source: Shuffled,
+        schema: pl.Schema,
+        conf: Configuration,
+        *,
+        spill: Path,
+        share: int = 2,
+    ) -> Iterator[Shuffled]:
+        """From one of Spark's shuffles to the next."""
+        assert isinstance(source, _Rows), "all shuffles of a job are of one engine"
+        packed = Packed.of((function, source.travelling, self._budget))
+        task = RegroupTask(self._setup, packed, next(_numbers), number_of_parts(conf))
+        yield self._spread(source.entries.mapPartitionsWithIndex(task), task, schema, None)
+
+    def _spread(self, made: Any, task: ShuffleTask, schema: pl.Schema, progress: Progress | None) -> _Rows:
+        """Entries to their partitions, now; Spark holds them."""
+        entries = made.partitionBy(task.parts, part_of)
+        found = run(self._context, lambda: self._context.runJob(entries, _counts, [0]))
+        rows, counters = 0, Counters()
+        for outcome in _outcomes(found):
+            rows += outcome.result
+            counters.merge(outcome.counters[0])
+            if progress is not None:
+                progress.advance(outcome.done)
+        return _Rows(task.shuffle, schema, entries, rows, counters)
+
+    def given(self, rows: Shuffle) -> Source:
+        """They go to the executors from here."""
+        number = next(_numbers)
+        tables = ((part, table) for part in range(rows.parts) for table in rows.sorted(part))
+        entries = [((part, number, at, 0), packed_table(table)) for at, (part, table) in enumerate(tables)]
+        spread = self._context.parallelize(entries, rows.parts).partitionBy(rows.parts, part_of)
+        return _Rows(number, rows.schema, spread, rows.rows)
+
+    def reduce(
+        self,
+        function: Reduce[R],
+        sources: Sequence[Source],
+        parts: int,
+        folder: Path,
+        counters: Counters,
+        progress: Progress,
+    ) -> list[R]:
+        """The part files of a partition are those of the attempt whose result has come."""
+        shuffled = [source for source in sources if isinstance(source, _Rows)]
+        travelling = [source.travelling if isinstance(source, _Rows) else source for source in sources]
+        task: ReduceTask[R] = ReduceTask(self._setup, Packed.of((function, travelling, self._budget)), folder)
+        attempts = folder / ATTEMPTS
+        attempts.mkdir()
+        try:
+            entries = self._together(shuffled, parts).mapPartitionsWithIndex(task)
+            outcomes = list(_outcomes(run(self._context, entries.collect)))
+            for outcome in outcomes:
+                _take_over(attempts / outcome.attempt, folder)
+        finally:
+            remove(attempts)
+        for outcome in outcomes:
+            progress.advance(outcome.done)
+            for total, own in zip([counters, *(source.counters for source in sources)], outcome.counters, strict=True):
+                total.merge(own)
+        return [outcome.result for outcome in outcomes]
+
+    def _pieces(self, pieces: Sequence[Any]) -> Any:
+        return self._context.parallelize(list(enumerate(pieces)), max(1, len(pieces)))
+
+    def _together(self, shuffled: Sequence[_Rows], parts: int) -> Any:
+        """The entries of all shuffles, partition by partition."""
+        if not shuffled:
+            return self._context.parallelize([], parts)
+        if len(shuffled) == 1:
+            return shuffled[0].entries
+        return self._context.union([source.entries for source in shuffled])
+
+
+def _counts(entries: Iterator[Any]) -> list[tuple[int, bytes]]:
+    """Of the entries of partition 0 those with the counts of pieces."""
+    return [(key[2], value) for key, value in entries if key[3] == LAST]
+
+
+def _outcomes(found: Iterable[tuple[int, bytes]]) -> Iterator[Outcome]:
+    """Outcomes in the order of pieces or partitions. Raises the first error."""
+    outcomes = [pickle.loads(packed) for _, packed in sorted(found)]
+    for outcome in outcomes:
+        if outcome.error is not None:
+            raise outcome.error
+    yield from outcomes
+
+
+def _take_over(attempt: Path, folder: Path) -> None:
+    """Rename what an attempt has written into the folder of the job."""
+    for path in attempt.iterdir():
+        target = folder / path.name
+        if path.is_dir() and target.is_dir():
+            _take_over(path, target)
+        else:
+            path.rename(target)

@@ -1,0 +1,124 @@
+"""A cluster whose executors die in the middle of a job: the result and the counters are as if nothing had happened."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import minutch
+from minutch.conf import Configuration
+from minutch.crawldb import mergedb, readdb
+from minutch.engine import Partition, Task, engine_of, session
+from minutch.job import Counters, JobContext
+from tests.properties.test_order import crawldb, records
+from tests.support.crawldbs import printed
+from tests.support.sparkcluster import cluster, missing
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+SCHEMA = pl.Schema({"key": pl.Binary(), "count": pl.UInt32()})
+PARTS = 3
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with cluster(tmp_path_factory.mktemp("cluster")) as url:
+        yield url
+        session.stop()
+
+
+def context(**more: str) -> JobContext:
+    conf = Configuration.load([], overrides={"mapreduce.job.reduces": str(PARTS), **more})
+    return JobContext(conf.freeze(), out=io.StringIO(), err=io.StringIO())
+
+
+def executor() -> int:
+    """The process of the executor that this Python process works for: the parent of the one that forked it."""
+    status = Path(f"/proc/{os.getppid()}/status").read_text()
+    return int(status.split("PPid:")[1].split()[0])
+
+
+def die_once(at: str, here: str, marks: Path) -> None:
+    """Kill the executor if it is at the place where it shall die, and has not yet."""
+    if at == here and not (marks / at).exists():
+        (marks / at).touch()
+        os.kill(executor(), signal.SIGKILL)
+
+
+def job(run: JobContext, folder: Path, at: str = "") -> tuple[list[str], Counters]:
+    """Words counted by their first letters, then numbers by words: all verbs of an engine, one after the other."""
+    engine, conf, counters = engine_of(run.conf), run.conf, Counters()
+    (folder / "out").mkdir()
+
+    def read(task: Task, piece: int) -> Iterator[pl.DataFrame]:
+        keys = [b"%d" % (number % 7) for number in range(piece, 40 + piece)]
+        yield pl.DataFrame({"key": keys, "count": [1] * 40}, schema=SCHEMA)
+        task.counters.add("read", 40)
+        if piece == 2:
+            die_once(at, "read", folder)
+
+    def add_up(task: Task, partition: Partition) -> Iterator[pl.DataFrame]:
+        for table in partition.grouped():
+            yield table.group_by("key").agg(pl.col("count").sum().cast(pl.UInt32)).select(SCHEMA.names())
+        die_once(at, "regroup", folder)
+
+    def write(task: Task, partitions: Sequence[Partition]) -> int:
+        lines = [f"{task.part} {row}\n" for table in partitions[0].sorted() for row in table.iter_rows()]
+        (task.folder / f"part-{task.part}").write_text("".join(lines))
+        task.counters.add("written", len(lines))
+        die_once(at, "write", folder)
+        return len(lines)
+
+    with (
+        run.progress("words") as progress,
+        engine.shuffle(read, range(4), SCHEMA, conf, progress, spill=folder) as words,
+        engine.regroup(add_up, words, SCHEMA, conf, spill=folder) as sums,
+    ):
+        counters.merge(words.counters)
+        written = engine.reduce(write, [sums], PARTS, folder / "out", counters, progress)
+    counters.add("returned", sum(written))
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [f"part-{part}" for part in range(PARTS)]
+    return [(folder / "out" / f"part-{part}").read_text() for part in range(PARTS)], counters
+
+
+@pytest.mark.parametrize("at", ["read", "regroup", "write"])
+def test_an_executor_dies(master: str, tmp_path: Path, at: str) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    expected = job(context(), tmp_path / "here")
+    on_spark = context(**{"minutch.engine": "spark", "spark.master": master, "spark.task.maxFailures": "4"})
+    assert job(on_spark, tmp_path / "there", at) == expected
+    assert (tmp_path / "there" / at).exists()
+    assert expected[1]["read"] == 160
+
+
+def test_executors_are_sent_all_that_they_need(master: str, tmp_path: Path) -> None:
+    from random import Random
+
+    own = tmp_path / "conf"
+    own.mkdir()
+    (own / "regex-urlfilter.txt").write_text("-host1\n+.\n")
+    properties = {"minutch.engine": "spark", "spark.master": master, "plugin.includes": "urlfilter-regex"}
+    conf = Configuration.load([own], overrides=properties).freeze()
+    run = JobContext(conf, out=io.StringIO(), err=io.StringIO())
+
+    def look(task: Task, piece: int) -> tuple[str, str]:
+        return minutch.__file__, str(conf.resource("regex-urlfilter.txt"))
+
+    with run.progress("look") as progress:
+        for module, rules in engine_of(conf).map(look, [0, 1], Counters(), progress):
+            assert "/minutch-home/minutch/" in module
+            assert "/minutch-home/folders/0/" in rules
+    db = crawldb(Random(1), tmp_path / "db", 2)
+    assert mergedb.run([str(tmp_path / "out"), db, "-filter"], run) == 0
+    found = records(tmp_path / "out")
+    assert 0 < len(found) < len(records(db))
+    assert not [line for line in found if b"host1".hex() in line]
+    assert readdb.run([str(tmp_path / "out"), "-stats"], run) == 0
+    assert f"TOTAL urls:\t{len(found)}" in printed(run)
