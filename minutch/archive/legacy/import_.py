@@ -89,10 +89,10 @@ def import_legacy(sources: Sequence[Path], target: Path, crawldb: Path, context:
     names = [_name(segment, context.clock.now()) for segment in old]
     conf, counters = context.conf, Counters()
     schedule = fetch_schedule(conf)
-    for there in (Segment(target / name) for name in names):
-        if there.path.exists() and (not there.has(CRAWL_FETCH) or is_applied(there, CrawlDb(crawldb), schedule)):
-            require_absent(there.path)
     with CrawlDb(crawldb).lock():  # before there is anything that it would not know
+        for there in (Segment(target / name) for name in names):
+            if there.path.exists() and (not there.has(CRAWL_FETCH) or is_applied(there, CrawlDb(crawldb), schedule)):
+                require_absent(there.path)
         for segment, name in zip(old, names, strict=True):
             log.info("Import: %s", segment.path)
             with _new_segment(Segment(target / name)) as work:
