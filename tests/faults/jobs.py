@@ -324,7 +324,10 @@ def _break(crawl: Path) -> None:
             (part / ".index.crc").unlink()
         (database / LOCK_NAME).write_text(f"{process} {host} 1\n")
         copy(database / "current", database / f".new-{process}-1-{host}.0")
-    shutil.rmtree(sorted((crawl / "segments").iterdir())[0] / "crawl_parse")
+    segment = segments_in(crawl / "segments")[0].path
+    shutil.rmtree(segment / "crawl_parse")
+    for sums in (segment / "crawl_generate").glob(".*.crc"):
+        sums.unlink()
 
 
 def _write_web(base: Path, count: int) -> None:
