@@ -52,8 +52,8 @@ SETTINGS: Final = {
     "parser.html.workers": "1",
 }
 GRAPH: Final = "webgraphdb"
-CSV_SUMS: Final = ".nutch.csv.crc"
-"""The file that they are of may be without them for an instant, never with those of another."""
+SUMS: Final = {".nutch.csv.crc", ".dump.crc"}
+"""The files that they are of may be without them for an instant, never with those of another."""
 Records = list[tuple[bytes, bytes]]
 View = dict[str, Records | bytes]
 """Path -> what lies there: records, or the bytes of a text."""
@@ -387,7 +387,7 @@ def _written(folder: Path, work: Path) -> View:
     """The files that a job has written for others: bytes, or records, whose containers hold bytes made by chance."""
     found: View = {}
     for file in folder.rglob("*"):
-        is_sums = file.name == CSV_SUMS or _is_container(file.with_name(file.name[1:].removesuffix(".crc")))
+        is_sums = file.name in SUMS or _is_container(file.with_name(file.name[1:].removesuffix(".crc")))
         if file.is_file() and not file.parent.name.startswith(".") and not is_sums:
             found[str(file.relative_to(work))] = _records(file) if _is_container(file) else file.read_bytes()
     return found
