@@ -125,7 +125,9 @@ def test_a_repair_that_is_stopped_leaves_nothing_that_is_read(crawl: Path, monke
         with pytest.raises(KeyboardInterrupt):
             fsck(crawl, "-repair")
     assert {path.name for path in file.parent.iterdir()} <= {file.name, crc_path(file).name}
+    (file.parent / f".{file.name}-{GONE_PID}").mkdir()  # of a repair that was killed
     assert fsck(crawl, "-repair")[0] == 0 and fsck(crawl) == (0, [])
+    assert {path.name for path in file.parent.iterdir()} == {file.name, crc_path(file).name}
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged", "of another file"])
