@@ -14,6 +14,8 @@ from pathlib import Path
 from minutch.arguments import parse
 from minutch.errors import StoreError
 from minutch.job import JobContext
+from minutch.tables.wholefile import WholeFile
+from minutch.tables.workfolders import clear
 
 USAGE = """init [<folder>]
   <folder>  where conf/ and seeds/ are made; by default the working folder"""
@@ -124,13 +126,15 @@ def run(args: list[str], context: JobContext) -> int:
 def _write(path: Path, text: str) -> bool:
     """Write a file unless it is there; whether it was written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        clear(path.parent, f".{path.name}-")
+        if path.is_file():
+            return False
+        if path.exists():
+            raise StoreError(f"{path} is in the way")
+        with WholeFile(path, sums=False) as stream:
+            stream.write(text.encode())
     except FileExistsError as exc:
-        if not path.is_file():
-            raise StoreError(f"{exc.filename} is in the way") from exc
-        return False
+        raise StoreError(f"{exc.filename} is in the way") from exc
     except OSError as exc:
         raise StoreError(f"{exc.filename}: {exc.strerror}") from exc
     return True

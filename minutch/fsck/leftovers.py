@@ -81,10 +81,13 @@ def in_crawl(crawl: Path) -> Iterator[Problem]:
 
 
 def checksums(folder: Path) -> Iterator[Problem]:
-    """Checksums in `folder` and below of files that are not there."""
+    """Checksums in `folder` and below of files that are not there, and folders in which such files were written."""
     for path in sorted(folder.rglob(".*.crc")):
         if not (path.parent / path.name[1:-4]).exists():
             yield Problem(path, "checksums of a file that is not there", Remedy.REMOVE)
+    for path in sorted(folder.rglob("[!.]*")):
+        if path.is_file():
+            yield from _work_folders(path.parent, f".{path.name}-")
 
 
 def _work_folders(place: Path, prefix: str) -> Iterator[Problem]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minutch.errors import FormatError
-from minutch.formats.checksum import ChecksumWriter, crc_path
 from minutch.formats.javahash import partition
 from minutch.formats.javaio import DataInput
 from minutch.formats.keyorder import TEXT
@@ -25,6 +24,7 @@ from minutch.segment.store import LAYOUTS, Segment
 from minutch.tables.database import Database, part_name, part_paths
 from minutch.tables.install import sync_path
 from minutch.tables.spans import data_file
+from minutch.tables.wholefile import WholeFile
 from minutch.webgraph.store import WebGraph
 
 
@@ -51,15 +51,9 @@ def make_index(problem: Problem) -> None:
 
 def write_checksums(problem: Problem) -> None:
     """Write a file again, as it is, with its checksums."""
-    fresh = problem.path.with_name(f"{problem.path.name}.new")
-    with problem.path.open("rb") as source, ChecksumWriter(fresh) as target:
+    with problem.path.open("rb") as source, WholeFile(problem.path, sums=True) as target:
         while piece := source.read(1 << 20):
             target.write(piece)
-    for path in (fresh, crc_path(fresh)):
-        sync_path(path)
-    crc_path(fresh).replace(crc_path(problem.path))
-    fresh.replace(problem.path)
-    sync_path(problem.path.parent)
 
 
 def rewrite(folder: Path, *, dropping: bool) -> Dropped:
@@ -99,7 +93,7 @@ def _write_again(folder: Path, fresh: Path, dropping: bool, dropped: Dropped) ->
     for number in range(len(paths)):
         with _like(paths[0], fresh / part_name(number), MapFileWriter) as writer:
             distinct = dropping and not several
-            for key, value in _sorted(paths, number, distinct, dropping, dropped):
+            for key, value in _sorted(paths, number, fresh, distinct, dropping, dropped):
                 writer.append_raw(key, value)
 
 
@@ -111,8 +105,10 @@ def _like(
         return kind(new, TEXT, reader.value_class, **options)
 
 
-def _sorted(paths: Sequence[Path], number: int, distinct: bool, dropping: bool, dropped: Dropped) -> Iterator[Record]:
-    """The records of part `number` in order; with `distinct`, the last one of each key."""
+def _sorted(
+    paths: Sequence[Path], number: int, fresh: Path, distinct: bool, dropping: bool, dropped: Dropped
+) -> Iterator[Record]:
+    """The records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the last one of each key."""
 
     def mine() -> Iterator[Record]:
         for path in paths:
@@ -122,7 +118,7 @@ def _sorted(paths: Sequence[Path], number: int, distinct: bool, dropping: bool, 
                     yield key, value
 
     waiting: Record | None = None
-    for record in sort_records(mine(), key=_url, directory=paths[0].parent.parent):
+    for record in sort_records(mine(), key=_url, directory=fresh):
         if waiting is not None and not (distinct and waiting[0] == record[0]):
             yield waiting
         elif waiting is not None:

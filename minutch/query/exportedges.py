@@ -9,12 +9,11 @@ from typing import Final
 import polars as pl
 
 from minutch.arguments import Flag, parse
-from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.query.crawl import open_crawl
 from minutch.query.graph import BY_HOST, edges
 from minutch.query.results import csv_lines
-from minutch.tables.wholefile import WholeFile
+from minutch.tables.textparts import output_file
 
 USAGE: Final = """export edges <crawl> <file> [-hosts]
 \tcrawl\tthe folder of a crawl that has a linkdb
@@ -28,12 +27,10 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; 255 and an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
     crawl, path = open_crawl(given.positional[0]), Path(given.positional[1])
-    if path.exists():
-        raise StoreError(f"{path} is there already")
     rows = edges(crawl, by_host=given[BY_HOST])
     rows = rows.rename({name: _NAMES[name] for name in rows.collect_schema()})
     counters = Counters({"links": 0})
-    with WholeFile(path, sums=False) as file:
+    with output_file(path) as new, new.open("wb") as file:
         frames = rows.collect_batches(maintain_order=True, engine="streaming")
         for text in csv_lines(_counted(frames, counters), rows.collect_schema()):
             file.write(text.encode("utf-8", "replace"))

@@ -14,11 +14,10 @@ from xml.sax.saxutils import escape
 import polars as pl
 
 from minutch.arguments import Flag, parse
-from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.query.crawl import open_crawl
 from minutch.query.graph import BY_HOST, edges
-from minutch.tables.wholefile import WholeFile
+from minutch.tables.textparts import output_file
 from minutch.terminal import visible
 
 USAGE: Final = """export graphml <crawl> <file> [-hosts]
@@ -39,11 +38,9 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0; 255 and an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
     crawl, path = open_crawl(given.positional[0]), Path(given.positional[1])
-    if path.exists():
-        raise StoreError(f"{path} is there already")
-    links = edges(crawl, by_host=given[BY_HOST]).collect(engine="streaming")
-    nodes = pl.concat([links["source"], links["target"]]).unique().sort()
-    with WholeFile(path, sums=False) as file:
+    with output_file(path) as new, new.open("wb") as file:
+        links = edges(crawl, by_host=given[BY_HOST]).collect(engine="streaming")
+        nodes = pl.concat([links["source"], links["target"]]).unique().sort()
         for line in _lines(links, nodes):
             file.write(line.encode("utf-8", "replace"))
     context.report("GraphmlExport", Counters({"nodes": len(nodes), "links": len(links)}))

@@ -14,16 +14,14 @@ import logging
 from pathlib import Path
 from typing import Final
 
-import polars as pl
-
 from minutch.arguments import Flag, fail, parse
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.query.crawl import Crawl, open_crawl
-from minutch.query.parquet import sink
+from minutch.query.parquet import count, sink
 from minutch.query.table import Table
-from minutch.tables.install import make_directory, sync_path, sync_tree
-from minutch.tables.workfolders import make_folder, remove
+from minutch.tables.textparts import output_folder
+from minutch.tables.workfolders import remove
 
 log = logging.getLogger(__name__)
 
@@ -48,24 +46,13 @@ def run(args: list[str], context: JobContext) -> int:
 
 def export(crawl: Crawl, out: Path, context: JobContext, names: list[str]) -> Counters:
     """Write the tables with these names (none: all that are there) to a new folder; returns their numbers of rows."""
-    if out.exists():
-        raise StoreError(f"{out} is there already")
-    make_directory(out.parent)
-    folder = make_folder(out.parent, f".{out.name}-")
     counters = Counters()
-    try:
-        with context.progress("export parquet", None, unit="rows") as progress:
-            for table in crawl.tables.values():
-                if not names or table.name in names:
-                    rows = _write(table, folder / table.name, required=bool(names))
-                    counters.add(f"rows of {table.name}", rows)
-                    progress.advance(rows)
-        sync_tree(folder)
-        folder.rename(out)
-    except BaseException:
-        remove(folder)
-        raise
-    sync_path(out.parent)
+    with output_folder(out) as folder, context.progress("export parquet", None, unit="rows") as progress:
+        for table in crawl.tables.values():
+            if not names or table.name in names:
+                rows = _write(table, folder / table.name, required=bool(names))
+                counters.add(f"rows of {table.name}", rows)
+                progress.advance(rows)
     return counters
 
 
@@ -82,4 +69,4 @@ def _write(table: Table, folder: Path, *, required: bool) -> int:
         log.info("%s is left out: its files are not there", table.name)
         remove(folder)
         return 0
-    return int(pl.scan_parquet(folder / "*.parquet").select(pl.len()).collect().item()) if parts else 0
+    return count(folder / "*.parquet") if parts else 0

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from minutch.arguments import Arguments, Flag, fail, parse
 from minutch.errors import StoreError
-from minutch.formats.checksum import ChecksumWriter, crc_path
 from minutch.formats.javahash import date_time_to_string, partition
 from minutch.formats.javaio import decode_text
 from minutch.formats.writables import Writable, lookup
@@ -38,7 +37,7 @@ from minutch.segment.store import (
     decode,
     segments_in,
 )
-from minutch.tables.install import make_directory, sync_path
+from minutch.tables.wholefile import WholeFile
 
 log = logging.getLogger(__name__)
 
@@ -135,16 +134,10 @@ def dump(
     present = [folder for folder in _DUMP_ORDER if folder in set(folders) and _is_there(segment, folder)]
     if not present:
         raise StoreError(f"No segment subdirectories defined as input: {segment.path}")
-    make_directory(output)
-    path, fresh = output / name, output / f".{name}.new"
-    with ChecksumWriter(fresh) as writer:
+    path = output / name
+    with WholeFile(path, sums=True) as writer:
         for number, text in enumerate(_dump_texts(segment, present, parts, recode)):
             writer.write(_to_bytes(f"\nRecno:: {number}\n{text}\n"))
-    for written in (crc_path(fresh), fresh):
-        sync_path(written)
-    crc_path(fresh).replace(crc_path(path))
-    fresh.replace(path)
-    sync_path(output)
     log.info("SegmentReader: done")
     return path
 

@@ -27,10 +27,10 @@ from minutch.tables.install import make_directory, sync_path, sync_tree
 from minutch.tables.workfolders import clear, work_folder
 
 
-def require_absent(out: Path) -> None:
+def require_absent(out: Path, kind: str = "directory") -> None:
     """Raise StoreError where `out` exists."""
     if out.exists():
-        raise StoreError(f"Output directory {out} already exists")
+        raise StoreError(f"Output {kind} {out} already exists")
 
 
 @contextmanager
@@ -58,11 +58,11 @@ def output_file(out: Path) -> Iterator[Path]:
     make_directory(out.parent)
     prefix = f".{out.name}-"
     clear(out.parent, prefix)
-    require_absent(out)
+    require_absent(out, "file")
     with work_folder(out.parent, prefix) as folder:
         yield folder / out.name
         sync_tree(folder)
-        require_absent(out)
+        require_absent(out, "file")
         (folder / out.name).rename(out)
         sync_path(out.parent)
 

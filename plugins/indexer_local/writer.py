@@ -66,11 +66,14 @@ class LocalIndexWriter(IndexWriter):
             self._held.enter_context(place.lock())
             if place.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
                 place.require()
-                index = opened(place.current)
+                folder = place.current
+                index = opened(folder)
             else:
-                index = created(self._held.enter_context(place.replacement(keep_old=False)))
+                folder = self._held.enter_context(place.replacement(keep_old=False))
+                index = created(folder)
             self._before, self._last = index.searcher(), ""
             self._writer = index.writer(max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads)
+            self._clear(folder)
         except BaseException as exc:
             self._release(exc)
             if isinstance(exc, LockedError):
@@ -78,6 +81,12 @@ class LocalIndexWriter(IndexWriter):
             if isinstance(exc, OSError):
                 raise IndexWriterError(f"{self.path}: can't be written: {exc.strerror}") from exc
             raise
+
+    def _clear(self, folder: Path) -> None:
+        """Remove the files of a job that was killed: tantivy would stop at those that it is to make again."""
+        self._committed(self._writer.garbage_collect_files)
+        for path in folder.glob(".tmp*"):
+            path.unlink(missing_ok=True)
 
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
         refused = []

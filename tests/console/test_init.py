@@ -40,3 +40,13 @@ def test_a_file_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (tmp_path / "conf").write_text("")
     assert cli.main(["init", str(tmp_path)]) == 255
     assert capsys.readouterr().err == f"error: {tmp_path / 'conf'} is in the way\n"
+
+
+def test_a_file_that_was_not_finished_is_made(tmp_path: Path) -> None:
+    """A process that was killed leaves its work folder, never half a file."""
+    left = tmp_path / "conf/.nutch-site.xml-4194305"
+    left.mkdir(parents=True)
+    (left / "nutch-site.xml").write_text("<conf")
+    assert cli.main(["init", str(tmp_path)]) == 0
+    assert sorted(path.name for path in (tmp_path / "conf").iterdir()) == ["nutch-site.xml", "regex-urlfilter.txt"]
+    assert (tmp_path / "conf/nutch-site.xml").read_text().endswith("</configuration>\n")

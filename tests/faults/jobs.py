@@ -52,8 +52,8 @@ SETTINGS: Final = {
     "parser.html.workers": "1",
 }
 GRAPH: Final = "webgraphdb"
-CSV_SUMS: Final = ".nutch.csv.crc"
-"""The file that they are of may be without them for an instant, never with those of another."""
+SUMS: Final = {".nutch.csv.crc", ".dump.crc"}
+"""The files that they are of may be without them for an instant, never with those of another."""
 Records = list[tuple[bytes, bytes]]
 View = dict[str, Records | bytes]
 """Path -> what lies there: records, or the bytes of a text."""
@@ -89,6 +89,18 @@ def _first_segment(before: Path, after: Path, target: Path) -> None:
     copy(after, target)
     for segment in segments_in(target / "segments")[1:]:
         shutil.rmtree(segment.path)
+
+
+def _without(*late: str) -> Callable[[Path, Path, Path], object]:
+    """What comes last is not there yet."""
+
+    def make(before: Path, after: Path, target: Path) -> None:
+        copy(after, target)
+        for name in late:
+            path = target / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return make
 
 
 def _graph_with(*new: str) -> Callable[[Path, Path, Path], object]:
@@ -207,8 +219,18 @@ JOBS: Final = {
             ("crawlcomplete", "-inputDirs", "{work}/crawldb", "-outputDir", "{work}/dump", "-mode", "host"),
         ),
         Job("arc2segment", "empty", ("arc2segment", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
-        Job("import-legacy", "empty", ("import", "legacy", "{base}/legacy/{segment}", "{work}/segments")),
-        Job("init", "empty", ("init", "{work}/dump")),
+        Job(
+            "import-legacy",
+            "empty",
+            ("import", "legacy", "{base}/legacy/{segment}", "{work}/segments"),
+            between=(_without("crawldb"),),
+        ),
+        Job(
+            "init",
+            "empty",
+            ("init", "{work}/dump"),
+            between=(_without("dump/conf/regex-urlfilter.txt", "dump/seeds"), _without("dump/seeds")),
+        ),
         Job("fsck", "broken", ("fsck", "{work}", "-repair")),
         Job("freegen", "empty", ("freegen", "{base}/seeds", "{work}/segments")),
         Job("readseg", "parsed", ("readseg", "-dump", "{work}/segments/{segment}", "{work}/dump"), forks=True),
@@ -302,7 +324,10 @@ def _break(crawl: Path) -> None:
             (part / ".index.crc").unlink()
         (database / LOCK_NAME).write_text(f"{process} {host} 1\n")
         copy(database / "current", database / f".new-{process}-1-{host}.0")
-    shutil.rmtree(sorted((crawl / "segments").iterdir())[0] / "crawl_parse")
+    segment = segments_in(crawl / "segments")[0].path
+    shutil.rmtree(segment / "crawl_parse")
+    for sums in (segment / "crawl_generate").glob(".*.crc"):
+        sums.unlink()
 
 
 def _write_web(base: Path, count: int) -> None:
@@ -352,12 +377,28 @@ def view(work: Path) -> View:
                         part / "data" if part.is_dir() else part
                     )
             elif path.name == "dump":
-                files = (file for file in path.rglob("*") if file.is_file() and file.name != CSV_SUMS)
-                files = (file for file in files if not file.parent.name.startswith("."))
-                found |= {str(file.relative_to(work)): file.read_bytes() for file in files}
+                found |= _written(path, work)
             elif path.name == GRAPH:
                 found |= _graph(path, work)
     return found
+
+
+def _written(folder: Path, work: Path) -> View:
+    """The files that a job has written for others: bytes, or records, whose containers hold bytes made by chance."""
+    found: View = {}
+    for file in folder.rglob("*"):
+        is_sums = file.name in SUMS or _is_container(file.with_name(file.name[1:].removesuffix(".crc")))
+        if file.is_file() and not file.parent.name.startswith(".") and not is_sums:
+            found[str(file.relative_to(work))] = _records(file) if _is_container(file) else file.read_bytes()
+    return found
+
+
+def _is_container(file: Path) -> bool:
+    """Whether it is one of Hadoop's SequenceFiles."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(3) == b"SEQ"
 
 
 def _documents(path: Path) -> Records:

@@ -23,6 +23,9 @@ SEED = int(os.environ.get("FAULTS_SEED", "1"))
 LARGE = {"crawl", "fetch-parse", "fetch-two", "freegen", "readseg", "updatedb-spill", "mergesegs-spill", "readlinkdb"}
 LARGE |= {"mergelinkdb", "domainstats", "updatehostdb-spill", "readhostdb"}
 LARGE |= {"webgraph-first", "scoreupdater", "nodedumper", "linkdumper"}
+LARGE |= {"export-cdxj", "export-wet", "export-legacy", "export-commoncrawl", "export-parquet", "export-edges"}
+LARGE |= {"export-graphml", "sql", "report", "protocolstats", "crawlcomplete", "arc2segment", "import-legacy", "init"}
+LARGE |= {"index-local", "clean"}
 """Not in the short run."""
 SMALL = [name for name in JOBS if name not in LARGE]
 

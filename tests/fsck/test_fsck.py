@@ -112,6 +112,24 @@ def test_checksums(crawl: Path) -> None:
     assert fsck(crawl) == (0, []) and read_db(crawl / "crawldb") == before
 
 
+def test_a_repair_that_is_stopped_leaves_nothing_that_is_read(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second file beside a part would be a part, for Nutch, too."""
+    file = crawl / "segments/20260101000000/crawl_generate/part-r-00000"
+    flip(crc_path(file), 9)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            fsck(crawl, "-repair")
+    assert {path.name for path in file.parent.iterdir()} <= {file.name, crc_path(file).name}
+    (file.parent / f".{file.name}-{GONE_PID}").mkdir()  # of a repair that was killed
+    assert fsck(crawl, "-repair")[0] == 0 and fsck(crawl) == (0, [])
+    assert {path.name for path in file.parent.iterdir()} == {file.name, crc_path(file).name}
+
+
 @pytest.mark.parametrize("how", ["missing", "damaged", "of another file"])
 def test_index(crawl: Path, how: str) -> None:
     index = part(crawl) / "index"

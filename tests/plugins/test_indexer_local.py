@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -224,6 +225,20 @@ def test_a_killed_job_leaves_the_last_commit_and_no_lock(tmp_path: Path) -> None
     assert urls(tmp_path) == ["kept"]
     written(writer_of(tmp_path), document(id="next"))
     assert urls(tmp_path) == ["kept", "next"]
+
+
+def test_a_job_killed_in_its_commit_is_not_in_the_way_of_the_next(tmp_path: Path) -> None:
+    """Deletions are written to a file that is named after their number: the next job makes the same one."""
+    written(writer_of(tmp_path), *(document(id=f"k{n}") for n in range(5)))
+    current, before = tmp_path / "current", tmp_path / "before"
+    shutil.copytree(current, before)
+    written(writer_of(tmp_path), document(id="k1"))
+    assert list(current.glob("*.del"))
+    shutil.copytree(before, current, ignore=lambda *_: [".managed.json"], dirs_exist_ok=True)  # as before the commit
+    (current / ".tmpAbCdEf").write_text("half")
+    written(writer_of(tmp_path), document(id="k1"))
+    assert urls(tmp_path) == [f"k{n}" for n in range(5)]
+    assert not list(current.glob(".tmp*"))
 
 
 FULL = """

@@ -75,7 +75,7 @@ def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Pat
     file = tmp_path / "new" / "rows.parquet"
     assert answer(crawl, "select url, fetch_time from crawldb", "-parquet", str(file)) == f"10 rows in {file}\n"
     assert pl.read_parquet(file).schema["fetch_time"] == pl.Datetime("ms", "UTC")
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="already exists"):
         answer(crawl, "select 1 as one", "-parquet", str(file))
     assert [path.name for path in file.parent.iterdir()] == ["rows.parquet"]
 

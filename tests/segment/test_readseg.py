@@ -12,7 +12,7 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.errors import ChecksumError, StoreError, UsageError
-from minutch.formats.checksum import verify_file
+from minutch.formats.checksum import verify_file, write_file
 from minutch.job import JobContext
 from minutch.records.content import Content
 from minutch.records.metadata import Metadata
@@ -188,6 +188,26 @@ def test_missing_folders(segment: Segment, tmp_path: Path, caplog: pytest.LogCap
     with pytest.raises(StoreError, match="does not exist"):
         _run("-list", str(tmp_path / "nowhere"))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_dump_that_takes_the_place_of_another_is_never_beside_the_other_ones_checksums(
+    segment: Segment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write_page(segment, "", b"body")
+    dump = tmp_path / "out/dump"
+    dump.parent.mkdir()
+    write_file(dump, b"an older one")
+    replace = Path.replace
+
+    def stop(path: Path, target: Path) -> Path:
+        if target == dump:
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        _run("-dump", str(segment.path), str(dump.parent))
+    assert dump.read_bytes() == b"an older one" and verify_file(dump)
 
 
 def test_dump_of_a_damaged_segment_leaves_no_dump(segment: Segment, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import logging
 import pickle
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -22,12 +23,14 @@ from minutch.archive.legacy.oldsegment import Fetched, OldSegment, RawFetched
 from minutch.archive.legacy.translation import content_of, fetch_datum, listed_datum, parse_data_of
 from minutch.arguments import Flag, parse
 from minutch.conf import Configuration
+from minutch.crawldb.applied import is_applied
 from minutch.crawldb.partitions import EntryFilter
+from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.segmentfiles import merge_files
 from minutch.crawldb.store import CrawlDb
 from minutch.crawldb.transitions import UpdateSettings
 from minutch.formats.javahash import partition
-from minutch.formats.javaio import decode_text, encode_text
+from minutch.formats.javaio import decode_text, encode_text, encode_vlong
 from minutch.formats.recordsort import sort_records
 from minutch.job import Counters, JobContext
 from minutch.parse.mime import MimeUtil
@@ -36,8 +39,18 @@ from minutch.parse.packing import DocumentPacker, PartWriters
 from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, status_name
-from minutch.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment, part_writer, segment_name
+from minutch.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    LAYOUTS,
+    Segment,
+    part_writer,
+    segment_name,
+)
 from minutch.tables.textparts import output_folder, require_absent
+from minutch.tables.workfolders import work_folder
 
 log = logging.getLogger(__name__)
 
@@ -69,18 +82,21 @@ def run(args: list[str], context: JobContext) -> int:
 def import_legacy(sources: Sequence[Path], target: Path, crawldb: Path, context: JobContext) -> Counters:
     """Make today's segments in `target` of old ones, and bring them into the CrawlDb.
 
-    Raises StoreError (no old segment, or one of that name is there), FormatError (damage), LockedError.
+    A segment that an import made which was stopped before its CrawlDb stays, if it is the same. Raises StoreError
+    (no old segment, or another one of that name is there), FormatError (damage), LockedError.
     """
     old = [OldSegment(path) for path in sources]
     names = [_name(segment, context.clock.now()) for segment in old]
-    for name in names:
-        require_absent(target / name)
     conf, counters = context.conf, Counters()
+    schedule = fetch_schedule(conf)
     with CrawlDb(crawldb).lock():  # before there is anything that it would not know
+        for there in (Segment(target / name) for name in names):
+            if there.path.exists() and (not there.has(CRAWL_FETCH) or is_applied(there, CrawlDb(crawldb), schedule)):
+                require_absent(there.path)
         for segment, name in zip(old, names, strict=True):
             log.info("Import: %s", segment.path)
-            with output_folder(target / name) as work:
-                counters.merge(_Import(segment, Segment(work), name, conf).run())
+            with _new_segment(Segment(target / name)) as work:
+                counters.merge(_Import(segment, work, name, conf).run())
             counters.add(SEGMENTS, 1)
         log.info("Import: CrawlDb %s", crawldb)
         made = [Segment(target / name) for name in names]
@@ -89,6 +105,28 @@ def import_legacy(sources: Sequence[Path], target: Path, crawldb: Path, context:
         merged = merge_files(CrawlDb(crawldb), files, context, settings, no_filter, now=context.clock.now())
     counters.merge(Counters({f"CrawlDb: {name}": count for name, count in merged.items()}))
     return counters
+
+
+@contextmanager
+def _new_segment(made: Segment) -> Iterator[Segment]:
+    """A segment to write, which becomes `made`; or is as that is already. Raises StoreError where it is not."""
+    if not made.path.exists():
+        with output_folder(made.path) as folder:
+            yield Segment(folder)
+        return
+    with work_folder(made.path.parent, f".{made.name}-") as folder:
+        yield Segment(folder)
+        if not all(_records(made, name) == _records(Segment(folder), name) for name in LAYOUTS):
+            require_absent(made.path)
+    log.info("Import: %s is there as it was to become", made.path)
+
+
+def _records(segment: Segment, folder: str) -> bytes:
+    """A digest of the records in a folder; those of a folder that is not there are none."""
+    digest = sha256()
+    for key, value in segment.raw(folder) if segment.has(folder) else ():
+        digest.update(encode_vlong(len(key)) + key + encode_vlong(len(value)) + value)
+    return digest.digest()
 
 
 def _parts(segment: Segment, folder: str) -> list[Path]:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from minutch.archive.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives, find_archives
 from minutch.archive.reading.bytesource import Place
@@ -21,6 +20,7 @@ from minutch.archive.reading.indexed import entries_of
 from minutch.archive.reading.visitindex import VisitIndex, resolved
 from minutch.archive.reading.visits import Kind, Visit
 from minutch.errors import StoreError
+from minutch.tables.workfolders import work_folder
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +79,8 @@ def _make(archives: Iterable[ArchiveFile | IndexFile], path: Path) -> None:
     """Read all archives and put the index in its place."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".archives-", dir=path.parent) as work:
-            new = Path(work) / path.name
+        with work_folder(path.parent, ".archives-") as work:
+            new = work / path.name
             index = VisitIndex(new, create=True)
             count = 0
             for archive in archives:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from hashlib import md5
 from pathlib import Path
 
@@ -282,6 +283,19 @@ def test_wrong_command_lines(tmp_path: Path, old: Path) -> None:
         export(["legacy", str(old), str(tmp_path / "out")], context())
     imported(old, tmp_path / "crawl")
     with pytest.raises(StoreError, match="already exists"):
+        imported(old, tmp_path / "crawl")
+
+
+def test_an_import_that_was_stopped_before_its_crawldb_goes_on(tmp_path: Path, old: Path) -> None:
+    imported(old, tmp_path / "crawl")
+    wanted = read_db(tmp_path / "crawl/crawldb")
+    shutil.rmtree(tmp_path / "crawl/crawldb")
+    imported(old, tmp_path / "crawl")
+    assert read_db(tmp_path / "crawl/crawldb") == wanted
+    assert [path.name for path in (tmp_path / "crawl/segments").iterdir()] == [old.name]
+    shutil.rmtree(tmp_path / "crawl/crawldb")
+    shutil.rmtree(tmp_path / "crawl/segments" / old.name / "parse_text")
+    with pytest.raises(StoreError, match="already exists"):  # a segment of that name, but another one
         imported(old, tmp_path / "crawl")
 
 
