@@ -53,6 +53,9 @@ def run(args: list[str], context: JobContext) -> int:
         fail(str(exc), USAGE)
     rules = Rules(wanted, given["-normalize"], given["-filter"])
     folders = tuple(map(Path, given.get("-archives", [])))
+    for folder in folders:
+        if not folder.is_dir():
+            raise StoreError(f"-archives {folder}: no such folder")
     context.report("import", replay(files, parent, rules, context, folders=folders))
     return 0
 

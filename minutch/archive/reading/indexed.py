@@ -25,7 +25,10 @@ def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, Entry] | None]:
         if entry is not None:
             if entry.filename not in archives:
                 archives[entry.filename] = _archive(index, entry.filename)
-            archive, why = archives[entry.filename], f"there is no archive {entry.filename}"
+            archive, why = (
+                archives[entry.filename],
+                f"there is no archive {entry.filename} beside the index, nor where -archives says",
+            )
         if entry is not None and archive is not None:
             yield archive, entry
             continue

@@ -60,7 +60,7 @@ def _is_archive(path: Path) -> bool:
 def named_archives(paths: Sequence[Path], root: Path | None = None) -> dict[str, ArchiveFile]:
     """The archives at `paths` by the names that an index in `root`, or one that lies with them, has for them.
 
-    StoreError for two of one name, and for a WACZ.
+    StoreError for two of one name, for a WACZ, and if there are none.
     """
     found: dict[str, ArchiveFile] = {}
     for archive in find_archives(paths):
@@ -73,6 +73,8 @@ def named_archives(paths: Sequence[Path], root: Path | None = None) -> dict[str,
         if name in found:
             raise StoreError(f"two files of the name {name}: {found[name].path} and {archive.path}")
         found[name] = archive
+    if paths and not found:
+        raise StoreError(f"no WARC or ARC file in {', '.join(map(str, paths))}")
     return found
 
 

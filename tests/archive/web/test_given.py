@@ -203,12 +203,16 @@ def test_wrong_inputs(records: list[bytes], tmp_path: Path) -> None:
         path.write_bytes(gzip_each(records))
     (tmp_path / "x.warc.zst").write_bytes(zstd_each(records))
     exported("wacz", tmp_path / "x.warc.gz", tmp_path / "x.wacz")
+    exported("cdxj", tmp_path / "x.warc.gz", tmp_path / "x.cdxj")
+    with pytest.raises(StoreError, match=r"-archives .*: no such folder"):
+        imported("-archives", tmp_path / "nothing", tmp_path / "x.cdxj", tmp_path / "segments")
     out, segments = tmp_path / "out/x", archived_crawl().folder
     with pytest.raises(UsageError, match="archives and segments at once"):
         exported("cdxj", segments, tmp_path / "x.warc.gz", out)
     for words, text in (
         ([tmp_path / "x.warc.gz", tmp_path / "a"], r"two files of the name x\.warc\.gz"),
         ([tmp_path / "x.wacz"], "has its own index"),
+        ([tmp_path / "x.cdxj"], "no WARC or ARC file in"),
         ([tmp_path / "nothing"], "Input path does not exist"),
     ):
         with pytest.raises(StoreError, match=text):
