@@ -165,7 +165,7 @@ def entry_of(record: Record, name: str, length: int) -> Entry | None:
         header = record.head
     if not is_indexed(kind, content_type) or not target:
         return None
-    if digest is None and not record.is_cut:
+    if digest is None and kind != "revisit" and not record.is_cut:
         digest = sha1_digest(record.block[len(head) :])
     code = status_of(head[:64].decode("latin-1"))
     return Entry(

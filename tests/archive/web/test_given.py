@@ -87,6 +87,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
         warc.page("http://h.example/form", page, request="POST")
         warc.page("http://h.example/a b", b"text", ("Content-Type", "text/plain"))
         warc.other("resource", "http://h.example/file.html", page, "text/html")
+        warc.not_modified("http://h.example/later")
         warc.other("metadata", "http://h.example/", b"fetchTimeMs: 13\r\n", "application/warc-fields")
     first, *rest = path.read_bytes().split(b"WARC/1.1\r\n")
     assert not first
@@ -109,11 +110,13 @@ def test_what_is_read_by_the_index_is_what_is_in_the_archive(
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / name).write_bytes(container(records))
     counters = exported("cdxj", tmp_path / "web", tmp_path / "x.cdxj")
-    assert counters["records in the index"] == 6
+    assert counters["records in the index"] == 7
     assert {entry["filename"] for entry in entries(tmp_path / "x.cdxj")} == {f"web/{name}"}
     assert [entry["url"] for entry in entries(tmp_path / "x.cdxj") if entry.get("method") == "POST"] == [
         "http://h.example/form"
     ]
+    (revisit,) = (entry for entry in entries(tmp_path / "x.cdxj") if entry.get("mime") == "warc/revisit")
+    assert "digest" not in revisit  # that of its empty body would be of no page
     by_index = imported(tmp_path / "x.cdxj", tmp_path / "by-index")
     assert by_index == imported(tmp_path / "web", tmp_path / "by-archive")
     assert len(by_index[0][1]) == 4
@@ -169,7 +172,7 @@ def test_damage_costs_its_own_records(records: list[bytes], tmp_path: Path) -> N
     (tmp_path / "x.warc.gz").write_bytes(data)
     counters = exported("cdxj", tmp_path / "x.warc.gz", tmp_path / "x.cdxj")
     assert counters["damaged places"] >= 1
-    assert counters["records in the index"] == 5
+    assert counters["records in the index"] == 6
     assert len(imported(tmp_path / "x.cdxj", tmp_path / "segments")[0][1]) == 3
 
 
