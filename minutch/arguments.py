@@ -168,8 +168,8 @@ class _Parser:
 
 
 def _other_dashes(word: str) -> str:
-    """`--long` for `-long` and the other way round."""
-    return word[1:] if word.startswith("--") else f"-{word}"
+    """`--long` for `-long` and the other way round; a word without a dash is what it is."""
+    return word[1:] if word.startswith("--") else f"-{word}" if word.startswith("-") else word
 
 
 def _converts(convert: Any, word: str) -> bool:

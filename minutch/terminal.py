@@ -23,6 +23,8 @@ RED: Final = "\x1b[31m"
 YELLOW: Final = "\x1b[33m"
 PLAIN: Final = "\x1b[0m"
 """Our own colours, for `raw` streams; the last ends the others."""
+_PLURALS: Final = {"ies": "y", "ches": "ch", "s": ""}
+"""How words end where there are several, and where there is one."""
 _FIRST_BYTE: Final = 0xDC80
 _LAST_BYTE: Final = 0xDCFF
 
@@ -35,6 +37,14 @@ def visible(text: str) -> str:
 def visible_line(text: str) -> str:
     """The same for a single line: line feeds are written out, too."""
     return visible(text).replace("\n", "\\n")
+
+
+def counted(count: int, plural: str) -> str:
+    """`1 page`, `2,000 pages`, `1 fetch`, `1 entry`; words that don't end in s stay."""
+    if count == 1:
+        end, instead = next((pair for pair in _PLURALS.items() if plural.endswith(pair[0])), ("", ""))
+        plural = plural.removesuffix(end) + instead
+    return f"{count:,} {plural}"
 
 
 def _written_out(found: re.Match[str]) -> str:

@@ -24,6 +24,12 @@ def test_flags_and_words_in_any_order() -> None:
     assert given.get("--wait", 7) == 7
 
 
+def test_a_word_without_a_dash_is_no_flag() -> None:
+    """`export parquet crawl tables` has a folder `tables`, and a flag `-tables`."""
+    given = parse(["crawl", "tables"], (Flag("-tables", "names"),), usage="u")
+    assert given.positional == ["crawl", "tables"] and given["-tables"] is None
+
+
 def test_many_takes_words_up_to_the_next_flag() -> None:
     given = parse(["-segment", "a", "b", "-force", "-segment", "c"], FLAGS, usage=USAGE)
     assert given["-segment"] == ["a", "b", "c"]

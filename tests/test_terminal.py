@@ -22,7 +22,7 @@ from minutch.log import configure
 from minutch.records.content import Content
 from minutch.records.metadata import Metadata
 from minutch.segment.store import CONTENT, part_writer
-from minutch.terminal import BOLD, PLAIN, RED, YELLOW, guard, raw, visible, visible_line
+from minutch.terminal import BOLD, PLAIN, RED, YELLOW, counted, guard, raw, visible, visible_line
 from tests.fetch.test_seen import NOW, Terminal
 from tests.support.golden import PROJECT
 
@@ -146,3 +146,13 @@ def test_the_live_line_is_still_one() -> None:
     terminal = Terminal()
     Display(guard(terminal)).tick(NOW)
     assert terminal.getvalue().startswith("\r\x1b[2K")
+
+
+def test_counts() -> None:
+    assert [counted(number, "rounds") for number in (0, 1, 2000)] == ["0 rounds", "1 round", "2,000 rounds"]
+    assert [counted(1, words) for words in ("URLs", "fetches", "entries", "known")] == [
+        "1 URL",
+        "1 fetch",
+        "1 entry",
+        "1 known",
+    ]

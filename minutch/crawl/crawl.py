@@ -23,7 +23,6 @@ from minutch.crawl import preflight, rounds
 from minutch.crawl.options import CrawlOptions, parse_options
 from minutch.crawl.rounds import Round
 from minutch.crawl.screen import Screen, Totals
-from minutch.crawl.words import number as rounds_text
 from minutch.crawldb.applied import is_applied
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
@@ -35,6 +34,7 @@ from minutch.live.server import LiveServer
 from minutch.live.watch import Watch
 from minutch.segment.store import Segment
 from minutch.tables.lock import lock
+from minutch.terminal import counted
 
 USAGE = crawloptions.USAGE
 STOP = ".STOP"
@@ -133,10 +133,10 @@ class Crawl:
 
     def _is_over(self, number: int) -> bool:
         if any(path.exists() for path in (Path(STOP), self.directory / STOP)):
-            self.screen.note(f"{STOP} found, stopping after {number} rounds")
+            self.screen.note(f"{STOP} found, stopping after {counted(number, 'rounds')}")
             return True
         if self._is_asked_to_stop:
-            self.screen.note(f"Stopped on the live page after {rounds_text(number, 'rounds')}")
+            self.screen.note(f"Stopped on the live page after {counted(number, 'rounds')}")
             return True
         return self.options.rounds != -1 and number >= self.options.rounds
 

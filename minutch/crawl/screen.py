@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from minutch.crawl.words import counters_of, number, result_of, size
+from minutch.crawl.words import counters_of, result_of, size
 from minutch.fetch.outcomes import Outcomes
 from minutch.job import Counters, JobContext, live_line, time_text
-from minutch.terminal import BOLD, YELLOW
+from minutch.terminal import BOLD, YELLOW, counted
 
 WIDTH = 80
 _EXAMPLES = 5
@@ -100,14 +100,14 @@ class Screen:
         """The last words."""
         found, known = totals.outcomes, sum(totals.statuses.values())
         self._say("")
-        self._say(f"{number(totals.rounds, 'rounds')} in {time_text(seconds)}", BOLD)
-        parts = [f"{number(found.fetched, 'pages')}: {found.new:,} new, {found.changed:,} changed"]
-        parts += [f"{found.unchanged:,} unchanged", f"{found.gone:,} gone", number(found.errors, "errors")]
+        self._say(f"{counted(totals.rounds, 'rounds')} in {time_text(seconds)}", BOLD)
+        parts = [f"{counted(found.fetched, 'pages')}: {found.new:,} new, {found.changed:,} changed"]
+        parts += [f"{found.unchanged:,} unchanged", f"{found.gone:,} gone", counted(found.errors, "errors")]
         parts += [f"{size(found.bytes)} stored"]
         self._say(f"  {', '.join(parts)}")
         if known:
             left = totals.statuses.get("db_unfetched", 0)
-            self._say(f"  {number(known, 'URLs')} known, " + (f"{left:,} still to fetch" if left else "all fetched"))
+            self._say(f"  {counted(known, 'URLs')} known, " + (f"{left:,} still to fetch" if left else "all fetched"))
         for title, command in zip(("Go on:", "Look:", ""), next_commands, strict=False):
             self._say(f"  {title:<7}{command}")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from minutch.terminal import counted
+
 Counts = Mapping[str, int]
 
 # For each step: its counters in the order of the sentence, and what they are called. `{}` is the number; a word in
@@ -95,7 +97,7 @@ def result_of(step: str, reports: Mapping[str, Counts]) -> str:
     if step == "updatedb":
         total = sum(count for name, count in counts.items() if name.startswith("db_"))
         counts["redirects"] = counts.get("db_redir_temp", 0) + counts.get("db_redir_perm", 0)
-        return ", ".join([f"{number(total, 'URLs')} known", *_said(step, counts)])
+        return ", ".join([f"{counted(total, 'URLs')} known", *_said(step, counts)])
     if step == "fetch":
         skipped = sum(count for name, count in counts.items() if name.startswith("skipped"))
         return ", ".join([*_said(step, counts), *([f"{skipped:,} not asked for"] if skipped else [])]) or "nothing"
@@ -115,12 +117,7 @@ def _said(step: str, counts: Counts) -> list[str]:
 def _phrase(text: str, count: int) -> str:
     before, _, after = text.partition("{} ")
     word, blank, rest = after.partition(" ")
-    return f"{before}{number(count, word)}{blank}{rest}"
-
-
-def number(count: int, plural: str) -> str:
-    """`1 page`, `2 pages`; words that don't end in s stay."""
-    return f"{count:,} {plural.removesuffix('s') if count == 1 else plural}"
+    return f"{before}{counted(count, word)}{blank}{rest}"
 
 
 def size(count: int) -> str:

@@ -12,6 +12,7 @@ from minutch.fetch.decisions import RedirectRules
 from minutch.fetch.settings import RedirectSettings
 from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT, URLFilters, URLNormalizers
 from minutch.plugin.explain import why_rejected
+from minutch.terminal import counted
 
 MALFORMED = "malformed"
 DROPPED = "dropped"
@@ -52,7 +53,8 @@ def why_unknown(
     if not leads.looked:
         return Unknown(NOT_LOOKED, "the CrawlDb does not have it; the segments were not gone through", remedy)
     if leads.total:
-        text = f"{leads.total} links in the LinkDb lead to it, but no segment at hand"
+        lead = "leads" if leads.total == 1 else "lead"
+        text = f"{counted(leads.total, 'links')} in the LinkDb {lead} to it, but no segment at hand"
         return Unknown(NOT_BROUGHT_IN, text, remedy)
     return Unknown(NEVER_SEEN, "no segment has a link or a redirect to it", remedy)
 

@@ -12,7 +12,7 @@ from minutch.explain.facts import Asked, Explanation, Found, Line, Link, NormalF
 from minutch.explain.leads import LINK
 from minutch.explain.times import date, interval, seen_from
 from minutch.explain.visits import FETCHED, LINKED, LISTED
-from minutch.terminal import visible_line
+from minutch.terminal import counted, visible_line
 
 _LABEL: Final = 14
 _ALL: Final = "all scopes"
@@ -136,7 +136,7 @@ def _fetch(found: Explanation) -> Lines:
         guard = host.refused_address or ("the address guard lets it pass" if host.protocol else "nobody asks for it")
         yield _say("address", f"{', '.join(host.addresses)}: {guard}")
     if host.max_count > 0:
-        yield _say("limit", f"{host.max_count} pages of a host in a fetch list (generate.max.count)")
+        yield _say("limit", f"{counted(host.max_count, 'pages')} of a host in a fetch list (generate.max.count)")
     if host.known:
         yield _say("hostdb", host.known)
 
@@ -191,7 +191,7 @@ def _visit(visit: Visit) -> Lines:
     if visit.digest:
         yield f"{inside}  digest {visit.digest}"
     if visit.parse:
-        yield f"{inside}  parse {visit.parse}, {visit.outlinks} links, title: {visit.title}"
+        yield f"{inside}  parse {visit.parse}, {counted(visit.outlinks or 0, 'links')}, title: {visit.title}"
     for name, value in visit.headers.items():
         yield f"{inside}  {name}: {value}"
     if visit.in_crawldb is False:
@@ -223,7 +223,7 @@ def _found(found: Found) -> str:
 
 def crawl_page(found: Overview) -> Lines:
     """All lines about a crawl: each with its count, and below it the command that shows more."""
-    yield visible_line(f"{found.crawl}: {found.urls:,} URLs, {found.segments:,} segments")
+    yield visible_line(f"{found.crawl}: {counted(found.urls, 'URLs')}, {counted(found.segments, 'segments')}")
     sections = {
         "What is left": found.left,
         "What the next round would fetch": found.next,

@@ -69,8 +69,8 @@ def skip_map(buf: U8, at: Int, end: Int) -> Int:
 
 
 @inner
-def first_outlink(buf: U8, at: Int, end: Int) -> Int:
-    """The offset of the number of outlinks in the ParseData at `at`; -1 if it makes no sense."""
+def after_status(buf: U8, at: Int, end: Int) -> Int:
+    """The offset after version and ParseStatus of the ParseData at `at`; -1 if they make no sense."""
     if at + 9 > end or buf[at] != PARSE_DATA_VERSION or buf[at + 1] != PARSE_STATUS_VERSION:
         return -1
     arguments = int_at(buf, at + 5)
@@ -82,7 +82,14 @@ def first_outlink(buf: U8, at: Int, end: Int) -> Int:
         if size < -1 or at + 4 + size > end:
             return -1
         at += 4 + (size if size > 0 else 0)
-    return skip_text(buf, at, end)
+    return at
+
+
+@inner
+def first_outlink(buf: U8, at: Int, end: Int) -> Int:
+    """The offset of the number of outlinks in the ParseData at `at`; -1 if it makes no sense."""
+    title = after_status(buf, at, end)
+    return skip_text(buf, title, end) if title >= 0 else np.int64(-1)
 
 
 @kernel

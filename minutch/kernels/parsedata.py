@@ -11,31 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.links import (
-    PARSE_DATA_VERSION,
-    PARSE_STATUS_VERSION,
-    skip_map,
-    skip_text,
-)
+from minutch.kernels.links import after_status, skip_map, skip_text
 from minutch.kernels.memory import int_at, vint_at
 from minutch.kernels.native import I32, I64, U8, Bool, Int, inner, kernel
-
-
-@inner
-def after_status(buf: U8, at: Int, end: Int) -> Int:
-    """The offset after version and ParseStatus of the ParseData at `at`; -1 if they make no sense."""
-    if at + 9 > end or buf[at] != PARSE_DATA_VERSION or buf[at + 1] != PARSE_STATUS_VERSION:
-        return -1
-    arguments = int_at(buf, at + 5)
-    at += 9
-    for _ in range(arguments):
-        if at + 4 > end:
-            return -1
-        size = int_at(buf, at)
-        if size < -1 or at + 4 + size > end:
-            return -1
-        at += 4 + (size if size > 0 else 0)
-    return at
 
 
 @inner

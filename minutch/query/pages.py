@@ -13,12 +13,15 @@ Source: org.apache.nutch.fetcher.FetcherThread.output, org.apache.nutch.protocol
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import ClassVar, Final
 
+import numpy as np
 import polars as pl
 
-from minutch.errors import FormatError
+from minutch.errors import FormatError, TruncatedError
 from minutch.fetch.reasons import ANSWER, ANSWERED
 from minutch.formats.javaio import DataInput
 from minutch.query.columns import STATUS, TIME, enum_of, in_rows, statuses, times
@@ -46,6 +49,8 @@ from minutch.urls.hosts import hosts_of
 UNKNOWN: Final = "unknown"
 PROTOCOL_STATUS: Final = pl.Enum([*CODE_NAMES.values(), UNKNOWN])
 
+_HEAD: Final = 1024
+"""Bytes of a Content in which the page's size is, unless its URL is longer."""
 _REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
 
 
@@ -113,16 +118,15 @@ class Fetches:
     @property
     def size(self) -> pl.Series:
         """Bytes of the page as it is stored."""
-        return self._beside(CONTENT, _sizes, pl.Int64())
+        return self._beside(self._stretch.read(CONTENT, _sizes, _sizes_of_streams), pl.Int64())
 
     @property
     def digest(self) -> pl.Series:
         """The page's signature, in hexadecimal."""
-        return self._beside(PARSE_DATA, _digests, pl.String())
+        return self._beside(self._stretch.read(PARSE_DATA, _digests), pl.String())
 
-    def _beside(self, folder: str, decode: Callable[[Batch], pl.DataFrame], dtype: pl.DataType) -> pl.Series:
+    def _beside(self, table: pl.DataFrame | None, dtype: pl.DataType) -> pl.Series:
         """The column `value` of another folder; of equal URLs the n-th that was answered has the n-th there."""
-        table = self._stretch.read(folder, decode)
         if table is None:
             return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
         rows = self.answered.arg_true()
@@ -146,19 +150,42 @@ def _parts_of_status(value: pl.Expr) -> list[pl.Expr]:
 
 def _sizes(batch: Batch) -> pl.DataFrame:
     """The sizes of the pages of a batch of Contents."""
-    return pl.DataFrame({"value": pl.Series([_size(batch, row) for row in range(batch.size)], dtype=pl.Int64)})
+    return _table(batch, lambda row: _size(batch.value(row)))
 
 
-def _size(batch: Batch, row: int) -> int:
-    data = DataInput(batch.value(row))
-    try:
-        if data.read_int() != -1:
-            return len(Content.from_bytes(batch.value(row)).content)
-        data.skip(data.read_vint())
-        data.skip(data.read_vint())
-        return data.read_int()
-    except FormatError as exc:
-        raise exc.at(f"record of {batch.key(row)!r}") from exc
+def _sizes_of_streams(batch: Batch) -> pl.DataFrame:
+    """The same of Contents that are zlib streams, of which no more is inflated than the size needs."""
+
+    def size(row: int) -> int:
+        value = batch.value(row)
+        try:
+            with suppress(TruncatedError):  # a URL that is longer
+                return _size(zlib.decompressobj().decompress(value, _HEAD))
+            return _size(zlib.decompress(value))
+        except zlib.error as exc:
+            raise FormatError(f"damaged zlib stream: {exc}") from exc
+
+    return _table(batch, size)
+
+
+def _table(batch: Batch, size: Callable[[int], int]) -> pl.DataFrame:
+    sizes = np.empty(batch.size, np.int64)
+    for row in range(batch.size):
+        try:
+            sizes[row] = size(row)
+        except FormatError as exc:
+            raise exc.at(f"record of {batch.key(row)!r}") from exc
+    return pl.DataFrame({"value": sizes})
+
+
+def _size(value: bytes) -> int:
+    """The size of the page in a Content, of which the beginning may do."""
+    data = DataInput(value)
+    if data.read_int() != -1:
+        return len(Content.from_bytes(value).content)
+    data.skip(data.read_vint())
+    data.skip(data.read_vint())
+    return data.read_int()
 
 
 def _digests(batch: Batch) -> pl.DataFrame:
@@ -202,5 +229,5 @@ class PagesTable(Table):
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         folders = [CRAWL_FETCH, *(folder for name, folder in self.folders.items() if name in request.needed)]
-        pieces = stretches(self._segments, folders, request.where)
+        pieces = stretches(self._segments, folders, request.where, stored=CONTENT)
         return each(lambda stretch: self.make(Fetches.read(stretch), request), pieces)

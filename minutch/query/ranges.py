@@ -13,10 +13,11 @@ import polars as pl
 
 from minutch.query.predicates import Where, intersection, union
 from minutch.query.skipping import RANGE_SIZE, read_range, wanted_ranges
-from minutch.records.batch import Batch, keys_of
+from minutch.records.batch import keys_of
 from minutch.segment.store import LAYOUTS, Segment
 from minutch.tables.keyranges import KeyRange, SortedPart, cut
 from minutch.tables.parallel import ordered
+from minutch.tables.spans import Decode
 
 
 class Stretch(NamedTuple):
@@ -26,20 +27,21 @@ class Stretch(NamedTuple):
     parts: dict[str, list[SortedPart]]
     keys: KeyRange
 
-    def read(self, folder: str, decode: Callable[[Batch], pl.DataFrame]) -> pl.DataFrame | None:
+    def read(self, folder: str, decode: Decode, streams: Decode | None = None) -> pl.DataFrame | None:
         """What `decode` makes of each part of a folder, with `key` (Binary), sorted by it; None without such a folder.
 
-        `nth` numbers the rows of equal keys, from 0. Raises FormatError.
+        Where parts of the folder were opened with their values as zlib streams, those go to `streams`. `nth` numbers
+        the rows of equal keys, from 0. Raises FormatError.
         """
         if folder not in self.parts:
             return None
-        tables = [self._read(part, decode) for part in self.parts[folder]]
+        tables = [self._read(part, streams if streams and part.is_stored else decode) for part in self.parts[folder]]
         table = pl.concat(tables)
         if len(tables) > 1:
             table = table.sort("key", maintain_order=True)
         return table.with_columns(nth=occurrences(table["key"]))
 
-    def _read(self, part: SortedPart, decode: Callable[[Batch], pl.DataFrame]) -> pl.DataFrame:
+    def _read(self, part: SortedPart, decode: Decode) -> pl.DataFrame:
         return read_range(part, self.keys, lambda batch: decode(batch).with_columns(keys_of(batch)))
 
 
@@ -53,14 +55,19 @@ def occurrences(keys: pl.Series) -> pl.Series:
     return pl.Series("nth", (np.arange(count) - np.repeat(starts, np.diff([*starts, count]))).astype(np.uint32))
 
 
-def stretches(segments: Iterable[Segment], folders: Sequence[str], where: Where) -> Iterator[Stretch]:
+def stretches(
+    segments: Iterable[Segment], folders: Sequence[str], where: Where, *, stored: str | None = None
+) -> Iterator[Stretch]:
     """The segments, in order, cut into ranges by the sizes of those of `folders` that they have.
 
-    Ranges in which the first of the folders has no rows that a query wants are left out.
+    Ranges in which the first of the folders has no rows that a query wants are left out. The values of one folder are
+    left as they are `stored`.
     """
     for segment in segments:
         parts = {
-            folder: [SortedPart(path, LAYOUTS[folder].value_class) for path in segment.parts(folder)]
+            folder: [
+                SortedPart(path, LAYOUTS[folder].value_class, stored=folder == stored) for path in segment.parts(folder)
+            ]
             for folder in folders
             if segment.has(folder)
         }

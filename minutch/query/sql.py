@@ -17,6 +17,7 @@ from minutch.query.prompt import completions, converse, line_editing
 from minutch.query.results import MOST, csv_lines, first_rows, json_lines, text_table
 from minutch.query.session import Session, in_utc
 from minutch.query.statements import statements
+from minutch.terminal import counted
 
 USAGE: Final = """sql <crawl> ["<statement>"] [-csv | -json | -parquet <file>]
 \tcrawl\tthe folder of a crawl
@@ -62,7 +63,7 @@ class Answers:
         try:
             if self._file is not None:
                 count = write_parquet(in_utc(rows), self._file)
-                self._context.print(f"{count:,} rows in {self._file}")
+                self._context.print(f"{counted(count, 'rows')} in {self._file}")
             elif self._form:
                 self._print_all(in_utc(rows))
             else:

@@ -32,11 +32,6 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:,.2g}"
 
 
-def things(value: int, name: str) -> str:
-    """So many things: `1 round`, `2 rounds`."""
-    return f"{count(value)} {name}{'' if value == 1 else 's'}"
-
-
 def short(value: float) -> str:
     """A number at an axis: `250`, `1.5k`, `2M`."""
     for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):

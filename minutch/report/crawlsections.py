@@ -27,6 +27,7 @@ from minutch.report.layout import (
 )
 from minutch.report.plots import Series
 from minutch.search.markup import Markup, element
+from minutch.terminal import counted
 
 e = element
 
@@ -133,7 +134,7 @@ def _due(facts: Facts) -> Markup | None:
     series = [Series(said, kind, frame[name].to_list()) for name, (said, kind) in kinds.items()]
     now = facts.total("due")
     if not any(sum(one.values) for one in series):
-        return e("p", f"All of the {cells.things(now or 0, 'URL')} are due now.")
+        return e("p", f"All of the {counted(now or 0, 'URLs')} are due now.")
     labels = [due_label(row["start"], row["end"]) for row in frame.to_dicts()]
     said = "" if now is None else f"{cells.count(now)} more are due now"
     return plots.columns("What is due when", labels, series, cells.short, said)
@@ -178,7 +179,7 @@ def hosts(facts: Facts) -> Section | None:
         bar_column("", _PARTS, most),
     ]
     known = facts.total("hosts") or frame.height
-    said = f"{cells.things(known, 'host')} in all."
+    said = f"{counted(known, 'hosts')} in all."
     biggest = cells.table("Most URLs", top.head(MOST_ROWS).to_dicts(), columns)
     pair = e("div", _slow(frame), _failing(frame), class_="pair")
     return section("hosts", "Hosts", said, e("figure", legend), biggest, pair)

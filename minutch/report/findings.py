@@ -10,6 +10,7 @@ from minutch.report.cells import Column, number
 from minutch.report.facts import Facts
 from minutch.report.layout import NAMES, Section, listed, section
 from minutch.search.markup import Markup, joined
+from minutch.terminal import counted
 
 MOST_EXAMPLES: Final = 5
 """Addresses of a list within a cell."""
@@ -30,7 +31,7 @@ def duplicates(facts: Facts) -> Section | None:
         Column("The same content", lambda row: _some(row["others"], row["urls"] - 1)),
     ]
     count = facts.total("duplicate_groups")
-    groups = cells.things(count or frame.height, "group")
+    groups = counted(count or frame.height, "groups")
     said = f"{groups} of pages with the same signature; marked db_duplicate: {cells.count(facts.total('duplicates'))}."
     return section(
         "duplicates", "Duplicates", said, listed("Largest groups", frame, columns, count, _DUPLICATES, stacked=True)
@@ -48,7 +49,7 @@ def chains(facts: Facts) -> Section | None:
         Column("Ends in", lambda row: NAMES.get(row["end"], row["end"])),
     ]
     count = facts.total("chains")
-    said = f"{cells.things(count or frame.height, 'chain')} of redirects that lead to redirects; the longest first."
+    said = f"{counted(count or frame.height, 'chains')} of redirects that lead to redirects; the longest first."
     return section(
         "redirects",
         "Redirect chains",

@@ -11,6 +11,7 @@ from minutch.report.facts import Facts
 from minutch.report.layout import Section, histogram, ranked, section, together
 from minutch.report.plots import Series
 from minutch.search.markup import element
+from minutch.terminal import counted
 
 e = element
 
@@ -73,4 +74,4 @@ def _changed(facts: Facts) -> str:
     again, changed = facts.total("refetched"), facts.total("changed")
     if not again or changed is None:
         return "No page has been fetched a second time yet."
-    return f"Of {cells.count(again)} fetches of pages fetched before, {changed / again:.0%} found a change."
+    return f"Of {counted(again, 'fetches')} of pages fetched before, {changed / again:.0%} found a change."

@@ -14,6 +14,7 @@ from minutch.report.compare import is_same_crawl
 from minutch.report.facts import Facts
 from minutch.report.gather import Gathering
 from minutch.tables.wholefile import WholeFile
+from minutch.terminal import counted
 
 USAGE: Final = """report <crawl> [-o <file>] [--compare <report>] [--force]
 \tcrawl\tthe folder of a crawl
@@ -39,7 +40,7 @@ def run(args: list[str], context: JobContext) -> int:
         )
     _write(target, page.write(facts, earlier))
     urls, rounds = facts.total("urls") or 0, facts.total("rounds") or 0
-    context.print(f"{target}: {urls:,} URLs, {rounds:,} round{'' if rounds == 1 else 's'}")
+    context.print(f"{target}: {counted(urls, 'URLs')}, {counted(rounds, 'rounds')}")
     return 0
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from minutch.report.forecast import Forecast, Plan
 from minutch.report.poisson import Floats
 from minutch.search.markup import Markup, element, joined
+from minutch.terminal import counted
 
 MARKS: Final = "*o+x#@%&"
 """Of schedules in a plot made of letters."""
@@ -132,18 +133,23 @@ def text(found: Simulated) -> str:
 
 def _head(found: Simulated) -> list[str]:
     plan = found.plan
-    parts = [f"{plan.days} days from {time.strftime('%Y-%m-%d', time.gmtime(plan.now / 1000))}"]
+    parts = [f"{counted(plan.days, 'days')} from {time.strftime('%Y-%m-%d', time.gmtime(plan.now / 1000))}"]
     parts.append("a round a day" if plan.rounds == 1 else f"{plan.rounds} rounds a day")
     parts += [] if plan.budget is None else [f"at most {plan.budget:,.0f} fetches a day"]
-    of = f"{found.looked_at:,} of {found.pages:,} pages" if found.looked_at < found.pages else f"{found.pages:,} pages"
-    left = f"; {found.others:,} entries without a copy are left out" if found.others else ""
+    of = f"{found.looked_at:,} of " if found.looked_at < found.pages else ""
+    others = f"{counted(found.others, 'entries')} without a copy {'is' if found.others == 1 else 'are'} left out"
     share = f", {found.changes / found.fetches:.0%} a change" if found.fetches else ""
-    always = f"{found.always:,} pages had changed at every fetch, and may change more often than fetches can tell"
+    always = counted(found.always, "pages")
     return [
         ", ".join(parts),
-        of + left,
-        f"{found.fetches:,} fetches of {found.watched:,} pages can be compared with the one before{share}",
-        *([always] if found.always else []),
+        f"{of}{counted(found.pages, 'pages')}" + (f"; {others}" if found.others else ""),
+        f"{counted(found.fetches, 'fetches')} of {counted(found.watched, 'pages')} can be compared with the one "
+        f"before{share}",
+        *(
+            [f"{always} had changed at every fetch, and may change more often than fetches can tell"]
+            if found.always
+            else []
+        ),
         f"a page changes {found.rate:.2g} times a day on average; half of them every {_days(found.median_rate)} days "
         "or more often",
     ]
@@ -242,7 +248,7 @@ def svg(found: Simulated) -> str:
     second = _TOP + _PANEL + _GAP
     legend = second + _PANEL + 50
     height = legend + 22 * len(found.outcomes) + 10
-    title = f"What fetch schedules would do in {found.plan.days} days"
+    title = f"What fetch schedules would do in {counted(found.plan.days, 'days')}"
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
         "svg",
         element("title", title),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 import polars as pl
@@ -78,3 +78,15 @@ def quantile(counts: pl.DataFrame, by: Sequence[str], value: str, share: float) 
     total = pl.col("n").sum().over(groups) if groups else pl.col("n").sum()
     reached = ordered.filter(cumulated >= share * total)
     return reached.unique(groups, keep="first", maintain_order=True) if groups else reached.head(1)
+
+
+def together(pieces: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """Pieces of a table put together until they have so many rows."""
+    held: list[pl.DataFrame] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(map(len, held)) >= rows:
+            yield pl.concat(held)
+            held = []
+    if held:
+        yield pl.concat(held)

@@ -15,6 +15,7 @@ from minutch.records.links import Inlink
 from minutch.search.crawlfiles import Event, Stored
 from minutch.search.markup import Child, Markup, element, joined
 from minutch.search.results import Hit, Piece, Results
+from minutch.terminal import counted
 
 PER_PAGE: Final = 10
 MOST_PAGES: Final = 1000
@@ -67,7 +68,7 @@ def start(documents: int) -> str:
     """The page without a query."""
     examples = ("words of a page", '"words in a row"', "title:word", "host:example.org", "date:2024", "-without")
     tips = e("ul", *(e("li", e("code", example)) for example in examples), class_="tips")
-    return page("Search", e("h1", "Search"), e("p", f"{documents:,} documents. A query can have:"), tips)
+    return page("Search", e("h1", "Search"), e("p", f"{counted(documents, 'documents')}. A query can have:"), tips)
 
 
 def found(query: str, host: str, number: int, results: Results, milliseconds: float) -> str:
@@ -78,7 +79,7 @@ def found(query: str, host: str, number: int, results: Results, milliseconds: fl
         )
     first = (number - 1) * PER_PAGE + 1
     last = first + len(results.hits) - 1
-    said = f"{first:,} to {last:,} of {results.count:,} pages, {milliseconds:.0f} ms"
+    said = f"{first:,} to {last:,} of {counted(results.count, 'pages')}, {milliseconds:.0f} ms"
     hits = e("ol", *(_hit(hit, query) for hit in results.hits), class_="hits", start=str(first))
     content = e("div", e("p", said, class_="count"), hits, _paging(query, host, number, results.count))
     facet = _hosts(query, host, results.hosts)
@@ -203,7 +204,7 @@ def anchors(url: str, query: str, links: Sequence[Inlink]) -> str:
         e("tr", e("td", e("bdi", link.anchor or "–")), e("td", _link(link.from_url, e("bdi", link.from_url))))
         for link in links[:MOST_ANCHORS]
     ]
-    count = f"{len(links):,} link{'s' if len(links) > 1 else ''} to this page"
+    count = f"{counted(len(links), 'links')} to this page"
     shown = f"; the first {MOST_ANCHORS:,} are shown" if len(links) > MOST_ANCHORS else ""
     return _view("anchors", url, query, e("p", f"{count}{shown}."), _table("Links", ("Text", "From"), rows))
 

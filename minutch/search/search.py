@@ -8,7 +8,7 @@ from typing import Final
 from minutch.arguments import Flag, fail, parse
 from minutch.job import JobContext
 from minutch.search.results import DEEPEST, Hit, Piece, Results, Searcher
-from minutch.terminal import BOLD, PLAIN, raw, visible_line
+from minutch.terminal import BOLD, PLAIN, counted, raw, visible_line
 
 USAGE: Final = """search <index> <query> [-n <hits>] [-from <hit>] [-json]
 \tindex\tan index of indexer-local, or the folder of a crawl that has one
@@ -48,12 +48,12 @@ def index_of(path: Path) -> Path:
 
 def _show(results: Results, documents: int, first: int, context: JobContext) -> None:
     if not results.hits:
-        context.print(f"nothing found in {documents:,} documents")
-    for number, hit in enumerate(results.hits, first):
-        _show_hit(number, hit, context)
+        context.print(f"nothing found in {counted(documents, 'documents')}")
+    for place, hit in enumerate(results.hits, first):
+        _show_hit(place, hit, context)
     if results.hits:
         last = first + len(results.hits) - 1
-        context.print(f"{first:,} to {last:,} of {results.count:,} found in {documents:,} documents")
+        context.print(f"{first:,} to {last:,} of {results.count:,} found in {counted(documents, 'documents')}")
 
 
 def _show_hit(number: int, hit: Hit, context: JobContext) -> None:

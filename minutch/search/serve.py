@@ -15,6 +15,7 @@ from minutch.errors import StoreError
 from minutch.job import JobContext
 from minutch.search.crawlfiles import CrawlFiles
 from minutch.search.results import Searcher
+from minutch.terminal import counted
 from minutch.web.access import LOCAL
 from minutch.web.listening import LAST_PORT, is_local, listen, server
 
@@ -62,6 +63,8 @@ async def _serve(
     hosts = {*LOCAL, shown.lower()} | (set() if is_local(host) else {socket.gethostname().lower()})
     running = server(make(searcher, crawl, frozenset(hosts)), longest_head=1 << 17)
     await to_thread.run_sync(searcher.search, "*")  # what the first page would wait for
-    context.print(f"{searcher.count:,} documents: http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends it)")
+    context.print(
+        f"{counted(searcher.count, 'documents')}: http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends it)"
+    )
     context.out.flush()
     await running.serve(sockets=[listener])

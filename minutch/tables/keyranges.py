@@ -72,11 +72,17 @@ class _Keys(Sequence[bytes]):
 
 
 class SortedPart:
-    """A MapFile of <Text, `value_class`>. Raises FormatError where it is none."""
+    """A MapFile of <Text, `value_class`>. Raises FormatError where it is none.
 
-    def __init__(self, path: Path, value_class: str) -> None:
+    With `stored`, values that the file has as zlib streams, and checksums for, are left so: `is_stored` says whether.
+    """
+
+    def __init__(self, path: Path, value_class: str, *, stored: bool = False) -> None:
         self.path = path
         self.file = opened(path, value_class)
+        self.is_stored = stored and self.file.has_streams
+        if self.is_stored:
+            self.file = opened(path, value_class, stored=True)
         self.keys, positions = _index_of(path)
         """The keys of the index: the first ones of the file's blocks, of 128 records most of them."""
         self.bounds = np.append(positions, self.file.size) if len(positions) else np.zeros(1, np.int64)

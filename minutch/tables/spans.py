@@ -91,7 +91,8 @@ def scan(
     `stored` leaves each value as the zlib stream that it is in the file, or makes one of it.
     Raises FormatError: damage, or other classes than <Text, value_class>.
     """
-    return scan_all([path], value_class, decode, threads=threads, span_size=span_size, stored=stored)
+    pieces = [*_spans_of(path, value_class, span_size, stored)]  # opened at once, not when the first table is taken
+    return read_all(pieces, batchwise(decode), threads)
 
 
 def scan_all(
@@ -197,6 +198,11 @@ class SpannedFile:
                 expected=f"<{TEXT}, {value_class}>",
                 found=f"<{found[0]}, {found[1]}>",
             )
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether each value is a zlib stream of its own, and checksums say whether it is good."""
+        return self._is_usual and self.compression == RECORD and len(self._read_sums()[0]) > 0
 
     def spans(self) -> list[Span]:
         """The file cut into spans, at least one, as Hadoop's FileInputFormat splits it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.crawl.words import counters_of, number, result_of, size
+from minutch.crawl.words import counters_of, result_of, size
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,5 @@ def test_counters_by_their_own_names() -> None:
     assert counters_of({}) == ""
 
 
-def test_numbers_and_sizes() -> None:
-    assert [number(1, "pages"), number(2, "pages"), number(1, "known")] == ["1 page", "2 pages", "1 known"]
+def test_sizes() -> None:
     assert [size(0), size(999), size(1500), size(12_345_678)] == ["0 bytes", "999 bytes", "1.5 KB", "12 MB"]

@@ -46,10 +46,6 @@ def test_times() -> None:
     assert cells.moment(None) == "–"
 
 
-def test_things() -> None:
-    assert [cells.things(number, "round") for number in (0, 1, 2000)] == ["0 rounds", "1 round", "2,000 rounds"]
-
-
 @pytest.mark.parametrize("scheme", ["http://a.org/", "https://a.org/?x=1&y", "HTTP://a.org/"])
 def test_addresses_of_the_web_are_links(scheme: str) -> None:
     assert cells.address(scheme).startswith("<a href=")

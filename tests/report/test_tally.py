@@ -7,7 +7,7 @@ import random
 import polars as pl
 import pytest
 
-from minutch.report.tally import ROWS, Count, Tally, own, quantile, spread
+from minutch.report.tally import ROWS, Count, Tally, own, quantile, spread, together
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 100])
@@ -58,3 +58,12 @@ def test_quantiles_are_values_of_the_sorted_list(share: float) -> None:
 def test_texts_of_its_own() -> None:
     frame = pl.DataFrame({"text": ["a", None, "a text of more than twelve letters"], "number": [1, 2, 3]})
     assert own(frame).equals(frame)
+
+
+def test_small_pieces_are_put_together() -> None:
+    pieces = [
+        pl.DataFrame({"n": range(start, start + size)}) for start, size in ((0, 3), (3, 0), (3, 4), (7, 1), (8, 1))
+    ]
+    found = list(together(iter(pieces), 5))
+    assert [frame["n"].to_list() for frame in found] == [[0, 1, 2, 3, 4, 5, 6], [7, 8]]
+    assert list(together(iter([]), 5)) == []

@@ -46,7 +46,7 @@ def test_ten_results_a_page(client: TestClient) -> None:
     assert "21 to 26 of 26 pages" in third
     assert 'rel="next"' in first and 'rel="next"' not in third
     assert 'href="./?q=harbour&amp;host=a.example.org"' in first
-    assert "1 to 1 of 1 pages" in client.get("/?q=harbour&host=b.example.org").text
+    assert "1 to 1 of 1 page," in client.get("/?q=harbour&host=b.example.org").text
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999999999999", "1e3", "٣", ""])
