@@ -67,7 +67,7 @@ class Packed(NamedTuple):
 
         found: list[Configuration] = []
 
-        class Pickler(cloudpickle.Pickler):
+        class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             def persistent_id(self, value: Any) -> int | None:
                 if not isinstance(value, Configuration):
                     return None
