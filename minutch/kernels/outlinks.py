@@ -167,28 +167,27 @@ def keep_links(
 
 
 @kernel
-def view_urls(arena: U8, urls: I64Rows, first: Int, views: Views) -> None:
-    """Views (see `arrow`) of the URLs from number `first` on, as strings of the arena from there on."""
-    begin = urls[first, 0]
+def view_urls(data: U8, places: I64Rows, views: Views) -> None:
+    """Views (see `arrow`) of the strings at `places` (start and size) of `data`."""
     for row in range(len(views)):
-        start, size = urls[first + row, 0], urls[first + row, 1]
+        start, size = places[row, 0], places[row, 1]
         views[row] = 0
         views[row, 0] = size
         if size <= _INLINE:
-            copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(arena, start), size)
+            copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(data, start), size)
         else:
-            copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(arena, start), 4)
-            views[row, 3] = start - begin
+            copy_bytes(np.int64(views.ctypes.data) + 16 * row + 4, _address(data, start), 4)
+            views[row, 3] = start
 
 
 @kernel
 def settle(
-    views: Views, addresses: U64, rejected: Flags, first: Int, urls: I64Rows, outs: I64Rows, arena: U8, state: I64
+    views: Views, addresses: U64, rejected: Flags, rows: I64, urls: I64Rows, outs: I64Rows, arena: U8, state: I64
 ) -> None:
-    """Note what the URLs from number `first` on are stored as: the strings of a column. `arena` has room for them."""
+    """Note what the URLs with the numbers `rows` are stored as: the strings of a column. `arena` has room for them."""
     used = state[1]
     for row in range(len(views)):
-        i = first + row
+        i = rows[row]
         if rejected[row]:
             outs[i, 1] = REJECTED
             continue

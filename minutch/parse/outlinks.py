@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from minutch.parse.verdicts import VerdictTable
+    from minutch.urls.sieve import Sieve
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,16 @@ class OutlinkRules:
     def _table(self) -> VerdictTable:
         from minutch.parse.verdicts import VerdictTable
 
-        return VerdictTable(self._judge_column, partial(self._normalize_and_filter, scope=SCOPE_OUTLINK))
+        judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
+        return VerdictTable(self._judge_column, judge_one, self._sieve())
+
+    def _sieve(self) -> Sieve | None:
+        """What all normalizers and filters say of ordinary links; None if one of them can't say."""
+        from minutch.urls.sieve import Sieve
+
+        normalizers = self._normalizers_of(SCOPE_OUTLINK).untouched() if self._normalizes else []
+        filters = [] if self._filters is None else self._filters.verdicts()
+        return None if normalizers is None or filters is None else Sieve(normalizers, filters)
 
     def _judge_column(self, urls: pl.Series) -> pl.Series:
         """A column of links as they are to be stored, null where they are not."""

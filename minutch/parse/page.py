@@ -22,6 +22,7 @@ from minutch.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.parse.output import OutputRules, PageOutput
 from minutch.parse.packing import DocumentPacker, PackedDocument
 from minutch.parse.signature import from_conf as signature_from_conf
+from minutch.parse.signature import signatures
 from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.points import Parse, ParseResult
 from minutch.records.content import Content
@@ -94,6 +95,7 @@ class PageParser:
     def finish(self, pages: Sequence[ReadPage]) -> list[PageResult]:
         """The second half, for many pages at once: the records of what was read. Passed-over pages have none."""
         documents = [self._documents(page) for page in pages]
+        self._describe(pages, documents)
         links = [(url, parse.data.outlinks) for found in documents for url, parse in found]
         kept = iter(self._output.keep(links))
         return [self._finished(page, found, kept) for page, found in zip(pages, documents, strict=True)]
@@ -115,14 +117,10 @@ class PageParser:
         return PageResult([MAJOR_NAMES[parse.data.status.major] for _, parse in found], outputs)
 
     def _documents(self, page: ReadPage) -> Documents:
-        """The documents of a page with their metadata."""
+        """The documents of a page; a failed parse is empty."""
         if isinstance(page.result, str):
             return []
-        documents = [(url, self._described(url, page.content, parse)) for url, parse in page.result.items()]
-        if self._fetching:
-            for _, parse in documents:
-                parse.data.content_meta.set(FETCH_TIME_KEY, str(page.time))
-        return documents
+        return [(url, _emptied(url, parse)) for url, parse in page.result.items()]
 
     def reason_to_skip(self, content: Content) -> str:
         """Why a page is not parsed; empty if it is."""
@@ -141,20 +139,29 @@ class PageParser:
             return SKIPPED_PARSE_FAILED
         return "" if code == STATUS_FETCH_SUCCESS else SKIPPED_NOT_FETCHED
 
-    def _described(self, url: str, content: Content, parse: Parse) -> Parse:
-        """Segment name, signature and score into the content metadata; a failed parse is emptied before."""
-        status = parse.data.status
-        if not status.is_success:
-            log.warning("%s: not parsed: %s", url, status)
-            parse = Parse("", ParseData(status), parse.is_original)
-        metadata = parse.data.content_meta
-        metadata.set(SEGMENT_NAME_KEY, self._segment_name)
-        metadata.set(SIGNATURE_KEY, self._signature.calculate(content, parse.text).hex())
-        try:
-            self._scoring.pass_score_after_parsing(url, content, parse)
-        except MinutchError as error:
-            log.warning("%s: score not passed on: %s", url, error)
+    def _describe(self, pages: Sequence[ReadPage], documents: Sequence[Documents]) -> None:
+        """Segment name, signature and score into the content metadata of all documents."""
+        described = [(page, *document) for page, found in zip(pages, documents, strict=True) for document in found]
+        digests = signatures(self._signature, [(page.content, parse.text) for page, _, parse in described])
+        for (page, url, parse), digest in zip(described, digests, strict=True):
+            metadata = parse.data.content_meta
+            metadata.set(SEGMENT_NAME_KEY, self._segment_name)
+            metadata.set(SIGNATURE_KEY, digest.hex())
+            try:
+                self._scoring.pass_score_after_parsing(url, page.content, parse)
+            except MinutchError as error:
+                log.warning("%s: score not passed on: %s", url, error)
+            if self._fetching:
+                metadata.set(FETCH_TIME_KEY, str(page.time))
+
+
+def _emptied(url: str, parse: Parse) -> Parse:
+    """The parse, without text and data if it has failed."""
+    status = parse.data.status
+    if status.is_success:
         return parse
+    log.warning("%s: not parsed: %s", url, status)
+    return Parse("", ParseData(status), parse.is_original)
 
 
 def is_truncated(content: Content) -> bool:

@@ -26,11 +26,15 @@ from minutch.formats.javahash import float32, hash_map_order, string_hash
 from minutch.formats.javaio import encode_modified_utf8, encode_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minutch.conf import Configuration
     from minutch.records.content import Content
 
 CLASS_PROPERTY = "db.signature.class"
 _JAVA_PACKAGE = "org.apache.nutch.crawl."
+_MANY = 8
+"""Pages from which on they are hashed side by side."""
 
 
 class Signature(Protocol):
@@ -48,7 +52,29 @@ class MD5Signature:
 
     def calculate(self, content: Content, text: str | None) -> bytes:
         """16 bytes; `text` plays no part."""
-        return md5(content.content or encode_text(content.url), usedforsecurity=False).digest()
+        return md5(_hashed(content), usedforsecurity=False).digest()
+
+    @staticmethod
+    def calculate_all(contents: Sequence[Content]) -> list[bytes]:
+        """The same for many pages, side by side in a kernel: in less than half the time."""
+        import numpy as np
+
+        from minutch.kernels import md5 as kernels
+
+        hashed = [np.frombuffer(_hashed(content), np.uint8) for content in contents]
+        at = np.array([data.ctypes.data for data in hashed], np.int64)
+        sizes = np.array([len(data) for data in hashed], np.int64)
+        lanes = np.empty(kernels.LANES * kernels.ROWS, np.uint32)
+        tails = np.empty(kernels.LANES * kernels.TAIL, np.uint8)
+        digests = np.empty(kernels.SIZE * len(hashed), np.uint8)
+        kernels.md5(at, sizes, np.argsort(sizes), lanes, tails, digests)
+        found = digests.tobytes()
+        return [found[start : start + kernels.SIZE] for start in range(0, len(found), kernels.SIZE)]
+
+
+def _hashed(content: Content) -> bytes:
+    """What MD5Signature is of."""
+    return content.content or encode_text(content.url)
 
 
 class TextMD5Signature:
@@ -97,6 +123,13 @@ def from_conf(conf: Configuration) -> Signature:
     cls: type[Any] = class_named(conf, CLASS_PROPERTY, name, places, object)  # a protocol has no subclasses
     found: Signature = cls(conf)
     return found
+
+
+def signatures(signature: Signature, pages: Sequence[tuple[Content, str]]) -> list[bytes]:
+    """The signatures of pages (content and parse text), those of the usual kind all at once."""
+    if type(signature) is MD5Signature and len(pages) >= _MANY:
+        return signature.calculate_all([content for content, _ in pages])
+    return [signature.calculate(content, text) for content, text in pages]
 
 
 def _text_digest(text: str) -> bytes:

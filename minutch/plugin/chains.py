@@ -14,7 +14,7 @@ An unexpected exception in a plugin (a bug) becomes a PluginError that names the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from minutch.conf import Configuration
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData
     from minutch.records.parsetext import ParseText
+    from minutch.urls.ordinary import Untouched, Verdicts
 
 log = logging.getLogger(__name__)
 
@@ -124,6 +125,10 @@ class URLFilters(_Chain):
             return by_distinct(urls, lambda values: self.filter_column(values, distinct=True))
         return _in_turn(urls, [url_filter.filter_column for url_filter in self.filters])
 
+    def verdicts(self) -> list[Verdicts] | None:
+        """What each filter says of ordinary URLs; None if one can't say."""
+        return _known(f.verdicts() for f in self.filters)
+
 
 class URLNormalizers(_Chain):
     """org.apache.nutch.net.URLNormalizers, for one scope."""
@@ -171,6 +176,17 @@ class URLNormalizers(_Chain):
             if turn + 1 < self.loop_count and result.eq_missing(before).all():
                 break
         return result
+
+    def untouched(self) -> list[Untouched] | None:
+        """Which ordinary URLs each normalizer leaves as they are; None if one can't say."""
+        return _known(normalizer.untouched(self.scope) for normalizer in self.normalizers)
+
+
+def _known(said: Iterable[_T | None]) -> list[_T] | None:
+    """All that is said, if everybody says something."""
+    found = list(said)
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else None
 
 
 def _normalizer_extensions(conf: Configuration, extensions: Sequence[Extension], scope: str) -> list[Extension]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData
     from minutch.records.parsetext import ParseText
+    from minutch.urls.ordinary import Untouched, Verdicts
     from minutch.urls.robots import KnownRobots, RobotRules
 
 __all__ = [
@@ -110,7 +111,7 @@ class URLFilter(ExtensionBase):
     """Lets URLs pass or not."""
 
     point_id = "org.apache.nutch.net.URLFilter"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_column",)}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_column", "verdicts")}
 
     @abstractmethod
     def filter(self, url: str) -> str | None:
@@ -124,12 +125,16 @@ class URLFilter(ExtensionBase):
         """The same for a column of strings; null stays null. Values are distinct when a chain calls it."""
         return map_strings(urls, self.filter)
 
+    def verdicts(self) -> Verdicts | None:
+        """Which ordinary URLs surely pass, and which surely don't; None where the filter can't say."""
+        return None
+
 
 class URLNormalizer(ExtensionBase):
     """Rewrites URLs."""
 
     point_id = "org.apache.nutch.net.URLNormalizer"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"normalize": ("normalize_column",)}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"normalize": ("normalize_column", "untouched")}
 
     @abstractmethod
     def normalize(self, url: str, scope: str) -> str | None:
@@ -138,6 +143,10 @@ class URLNormalizer(ExtensionBase):
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         """The same for a column of strings; null stays null and a malformed URL becomes null."""
         return map_strings(urls, lambda url: self.normalize(url, scope))
+
+    def untouched(self, scope: str) -> Untouched | None:
+        """Which ordinary URLs surely stay as they are; None where the normalizer can't say."""
+        return None
 
 
 class URLExemptionFilter(ExtensionBase):
@@ -480,21 +489,7 @@ class NutchPublisher(ExtensionBase):
         """Send what waits and disconnect; called once, when the fetch has ended."""
 
 
-POINTS: Mapping[str, type[ExtensionBase]] = {
-    point.point_id: point
-    for point in (
-        Exchange,
-        IndexingFilter,
-        IndexWriter,
-        Parser,
-        HtmlParseFilter,
-        Protocol,
-        URLFilter,
-        URLExemptionFilter,
-        URLNormalizer,
-        ScoringFilter,
-        SegmentMergeFilter,
-        NutchPublisher,
-    )
-}
+_OF_PAGES = (Exchange, IndexingFilter, IndexWriter, Parser, HtmlParseFilter, Protocol)
+_OF_URLS = (URLFilter, URLExemptionFilter, URLNormalizer, ScoringFilter, SegmentMergeFilter, NutchPublisher)
+POINTS: Mapping[str, type[ExtensionBase]] = {point.point_id: point for point in (*_OF_PAGES, *_OF_URLS)}
 """All points by Nutch's id, in the order of nutch-extensionpoints."""

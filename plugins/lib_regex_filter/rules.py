@@ -23,6 +23,10 @@ from minutch.errors import ConfigError
 from minutch.plugin.columns import keep
 from minutch.plugin.points import ExtensionBase
 from minutch.urls.domains import domain_of
+from minutch.urls.javaregex.derivative import Complement, Intersection, Pattern
+from minutch.urls.javaregex.marked import ANYTHING, NOTHING
+from minutch.urls.javaregex.tree import Alternation
+from minutch.urls.ordinary import Verdicts
 from minutch.urls.parts import host_of
 from minutch.urls.rulefiles import rule_lines
 
@@ -35,6 +39,9 @@ log = logging.getLogger(__name__)
 class Matcher(Protocol):
     """One pattern; see `minutch.urls.javaregex.JavaRegex`."""
 
+    is_loop_rule: bool
+    """Whether it matches the URLs in which a segment comes back at every second place."""
+
     @property
     def pattern(self) -> str: ...
 
@@ -43,6 +50,9 @@ class Matcher(Protocol):
 
     @property
     def superset(self) -> str | None: ...
+
+    @property
+    def found_in(self) -> tuple[Pattern, bool] | None: ...
 
     def search(self, text: str, /) -> bool: ...
 
@@ -137,6 +147,27 @@ class RuleFilter(ExtensionBase):
         self.timeouts += 1
         report = log.warning if self.timeouts == 1 else log.debug
         report("%s: rule %s took too long, rejected: %s", type(self).__name__, rule.matcher.pattern, url)
+
+    def sure_verdicts(self) -> Verdicts:
+        """What the rules say for certain: those before the first whose matches can't be said by a strict pattern."""
+        accepted: Pattern = NOTHING
+        rejected: Pattern = NOTHING
+        left: Pattern = ANYTHING
+        no_loops = False
+        for rule in self.rules:
+            if rule.matcher.is_loop_rule and not rule.accept:
+                no_loops = True
+                continue
+            found = rule.matcher.found_in
+            if found is None:
+                return Verdicts(accepted, rejected, no_loops)
+            matched, is_exact = found
+            if is_exact and rule.place is None:
+                decided = Intersection(left, matched)
+                accepted = Alternation((accepted, decided)) if rule.accept else accepted  # type: ignore[arg-type]
+                rejected = rejected if rule.accept else Alternation((rejected, decided))  # type: ignore[arg-type]
+            left = Intersection(left, Complement(matched))
+        return Verdicts(accepted, Alternation((rejected, left)), no_loops)  # type: ignore[arg-type]
 
     def filter_strings(self, urls: pl.Series) -> pl.Series:
         """The column with null for URLs that don't pass."""

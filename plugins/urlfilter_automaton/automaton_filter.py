@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import is_too_large
+from minutch.urls.javaregex.derivative import Automaton, Complement, Intersection, Pattern
+from minutch.urls.javaregex.marked import whole
 from minutch.urls.javaregex.tree import Alternation, Anchor, Node, Repeat, Sequence, Tree
 from minutch.urls.javaregex.writer import write_rust
+from minutch.urls.ordinary import Verdicts
 from minutch.urls.rulefiles import file_name, rule_place
 
 from ..lib_regex_filter.rules import RuleFilter
-from .derivative import Automaton
-from .syntax import Complement, Intersection, Pattern, parse_pattern
+from .syntax import parse_pattern
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +28,7 @@ class AutomatonMatcher:
     """One pattern: by its automaton for a URL; for columns by Polars' engine where the pattern is a plain one."""
 
     needs = None
+    is_loop_rule = False
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -43,6 +46,11 @@ class AutomatonMatcher:
         whole = Sequence((Anchor("A"), self._tree, Anchor("z")))  # type: ignore[arg-type]
         text, _ = write_rust(Tree(whole, 0, {}))
         return None if is_too_large(text) else text
+
+    @property
+    def found_in(self) -> tuple[Pattern, bool]:
+        """The pattern itself, as it has to match all of a URL."""
+        return whole(self._tree), True
 
     def search_column(self, urls: pl.Series, /) -> pl.Series | None:
         return None if self.superset is None else urls.str.contains(self.superset)
@@ -76,3 +84,6 @@ class AutomatonURLFilter(RuleFilter, URLFilter):
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         return self.filter_strings(urls)
+
+    def verdicts(self) -> Verdicts:
+        return self.sure_verdicts()

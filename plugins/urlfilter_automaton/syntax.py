@@ -16,35 +16,15 @@ any number of leading zeros). Source: dk.brics.automaton.RegExp with all its fla
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from minutch.errors import ConfigError
 from minutch.urls.javaregex import charclass
+from minutch.urls.javaregex.derivative import Complement, Intersection, Pattern
 from minutch.urls.javaregex.tree import Alternation, Chars, Node, Repeat, Sequence
 
 _COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _ANY = Chars(charclass.ANY_CHARACTER)
 EMPTY = Sequence(())
-
-
-@dataclass(frozen=True, slots=True)
-class Intersection:
-    """What both parts match."""
-
-    left: Pattern
-    right: Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class Complement:
-    """What the part doesn't match."""
-
-    item: Pattern
-
-
-Pattern: TypeAlias = Node | Intersection | Complement
-"""A tree of `minutch.urls.javaregex.syntax` nodes, in which the two above may stand anywhere."""
 
 
 def parse_pattern(text: str) -> Pattern:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import JavaRegex
+from minutch.urls.ordinary import Verdicts
 from minutch.urls.rulefiles import file_name, rule_place
 
 from ..lib_regex_filter.rules import RuleFilter
@@ -38,3 +39,6 @@ class RegexURLFilter(RuleFilter, URLFilter):
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
         return self.filter_strings(urls)
+
+    def verdicts(self) -> Verdicts:
+        return self.sure_verdicts()

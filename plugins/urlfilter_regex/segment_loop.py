@@ -20,6 +20,8 @@ class SegmentLoop:
 
     superset = None
     needs = None
+    found_in = None
+    is_loop_rule = True
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern

@@ -23,6 +23,9 @@ from minutch.errors import UrlError
 from minutch.plugin.columns import patch, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls import idn
+from minutch.urls.javaregex.marked import NOTHING, found_in
+from minutch.urls.javaregex.syntax import parse_regex
+from minutch.urls.ordinary import Untouched
 from minutch.urls.parts import Url, compose, parse
 from minutch.urls.uri import form_decode, normalize_escapes, parse_uri
 
@@ -46,10 +49,11 @@ _FRAGMENT = r"^([^#]*)#"
 _BAD_ESCAPE = re.compile(f"%(?!{_ESCAPE[1:]})")
 _CHAR = f"(?:[{_PATH_SAFE}]|{_ESCAPE})"
 _INNER = f"(?:[{_PATH_SAFE}.]|{_ESCAPE})*"
-_NORMAL_COLUMN = (
-    rf"^https?://{_HOST}(?:/{_CHAR}(?:{_INNER}{_CHAR})?)*/(?:{_CHAR}{_INNER})?"
-    rf"(?:\?(?:[{_QUERY_SAFE}]|{_ESCAPE})*)?(?:$|#)"
+_NORMAL = (
+    rf"https?://{_HOST}(?:/{_CHAR}(?:{_INNER}{_CHAR})?)*/(?:{_CHAR}{_INNER})?"
+    rf"(?:\?(?:[{_QUERY_SAFE}]|{_ESCAPE})*)?"
 )
+_NORMAL_COLUMN = f"^{_NORMAL}(?:$|#)"
 
 
 class BasicURLNormalizer(URLNormalizer):
@@ -98,6 +102,13 @@ class BasicURLNormalizer(URLNormalizer):
             cut = cut.fill_null(False)
             urls = patch(urls, cut, urls.filter(cut).str.extract(_FRAGMENT, 1))
         return rewrite(urls, ~normal, lambda url: self.normalize(url, scope))
+
+    def untouched(self, scope: str) -> Untouched:
+        """What `normalize_column` leaves alone, and what `_squeezed` is for."""
+        normal = found_in(parse_regex(f"^{_NORMAL}$"))
+        recoded = found_in(parse_regex("xn--")) if self.to_unicode else None
+        assert normal is not None
+        return Untouched(normal[0], recoded[0] if recoded else NOTHING, cuts=True, squeezes=True)
 
     def rewrite(self, url: str) -> str:
         """The normal form by the full rules."""

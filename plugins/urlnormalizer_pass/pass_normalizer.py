@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLNormalizer
+from minutch.urls.ordinary import Untouched
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,3 +19,6 @@ class PassURLNormalizer(URLNormalizer):
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         return urls
+
+    def untouched(self, scope: str) -> Untouched:
+        return Untouched()

@@ -25,11 +25,22 @@ from minutch.errors import ConfigError
 from minutch.plugin.columns import map_strings, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls.javaregex import LINE_ENDS, JavaRegex, Replacement, is_too_large
+from minutch.urls.javaregex.derivative import Complement
+from minutch.urls.javaregex.marked import NOTHING
+from minutch.urls.javaregex.tree import Alternation
+from minutch.urls.ordinary import Untouched
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from minutch.urls.javaregex.derivative import Pattern
+
 log = logging.getLogger(__name__)
+
+_FRAGMENT = r"#.*?(\?|&|$)"
+_SLASHES = r"(?<!:)/{2,}"
+"""Two rules of Nutch's file: `$1` takes the place of a match, and `/`."""
+_FRAGMENT_WITH_QUERY = JavaRegex("#.*[?&]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +152,24 @@ class RegexURLNormalizer(URLNormalizer):
         for pattern in patterns:
             touched |= urls.str.contains(pattern)
         return rewrite(urls, touched, lambda url: self._apply(rules, url))
+
+    def untouched(self, scope: str) -> Untouched | None:
+        """By the patterns. Of Nutch's own rules one cuts off fragments, the last takes out empty segments."""
+        touched: Pattern = NOTHING
+        rules = self.rules(scope).rules
+        collapses = rules and _is(rules[-1], _SLASHES, "/")
+        for rule in rules[:-1] if collapses else rules:
+            found = _FRAGMENT_WITH_QUERY.found_in if _is(rule, _FRAGMENT, "$1") else rule.regex.found_in
+            if found is None:
+                return None
+            touched = Alternation((touched, found[0]))  # type: ignore[arg-type]
+        cuts = any(_is(rule, _FRAGMENT, "$1") for rule in rules)
+        if not collapses:
+            return Untouched(touched=touched, cuts=cuts)
+        slashes = rules[-1].regex.found_in
+        assert slashes is not None
+        return Untouched(Complement(slashes[0]), touched, cuts, collapses=True)
+
+
+def _is(rule: Rule, pattern: str, substitution: str) -> bool:
+    return (rule.regex.pattern, rule.replacement.text) == (pattern, substitution)

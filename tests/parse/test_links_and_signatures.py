@@ -47,11 +47,14 @@ def run_of(links: list[Outlink]) -> OutlinkRun:
     return run
 
 
-def check(pages: list[tuple[str, list[Outlink]]], most: int, longest: int) -> None:
+AT_ONCE, ONE_BY_ONE = OutlinkRules(CONF), OutlinkRules(CONF)
+"""They remember what they have told."""
+
+
+def check(pages: list[tuple[str, list[Outlink]]], most: int, longest: int, at_once: OutlinkRules = AT_ONCE) -> None:
     """The links of pages are kept alike, all at once and one by one."""
-    found = OutlinkRules(CONF).keep([(url, run_of(links)) for url, links in pages], most, longest)
-    one_by_one = OutlinkRules(CONF)
-    assert [list(kept) for kept in found] == [one_by_one.keep_each(url, links, most, longest) for url, links in pages]
+    found = at_once.keep([(url, run_of(links)) for url, links in pages], most, longest)
+    assert [list(kept) for kept in found] == [ONE_BY_ONE.keep_each(url, links, most, longest) for url, links in pages]
 
 
 @pytest.mark.parametrize(
@@ -85,13 +88,16 @@ class TestRules:
         assert rules.accept("http://e.org/", "http://e.org/", None) is None
         assert rules.accept("http://e.org/", "http://e.org/a/../b#f", None) == "http://e.org/b"
 
-    def test_all_at_once_is_the_same_as_one_by_one(self) -> None:
+    @pytest.mark.parametrize("few", [1, 2048])
+    def test_all_at_once_is_the_same_as_one_by_one(self, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(verdicts, "_FEW", few)
+        fresh = OutlinkRules(CONF)
         urls = [f"http://h{i % 7}.org/d/{i}/../x{'?q=1' if i % 5 == 0 else ''}#f" for i in range(400)]
         urls += ["no url", "http://e.org/a b", "http://[bad/", "ftp://x.org/", "http://E.org:80/", "x" * 90, "", "e"]
         links = [Outlink(url, f"to {url}") for url in urls]
         pages = [("http://e.org/a%20b", links), ("e", links[:7]), ("f", []), ("http://E.org:80/", links[::-1])]
-        check(pages, 200, 80)
-        check(pages, 7, 80)
+        check(pages, 200, 80, fresh)
+        check(pages, 7, 80, fresh)
 
     @given(
         st.lists(
@@ -120,6 +126,7 @@ class TestRules:
             columns.append(urls)
             return urls
 
+        monkeypatch.setattr(verdicts, "_FEW", 1)
         table = VerdictTable(judge, lambda url: url)
         batches = [[Outlink(f"http://h{batch}.org/d/{i}") for i in range(200)] for batch in range(20)]
         for links in batches:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.errors import ConfigError
-from plugins.urlfilter_automaton.derivative import Automaton
+from minutch.urls.javaregex.derivative import Automaton
 from plugins.urlfilter_automaton.syntax import parse_pattern
 from tests.plugins.urlplugins import passed, url_filter
 
@@ -90,7 +90,7 @@ def test_states_grow_with_the_text_at_most() -> None:
 
 
 def test_states_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plugins.urlfilter_automaton.derivative._MAX_STATES", 10)
+    monkeypatch.setattr("minutch.urls.javaregex.derivative._MAX_STATES", 10)
     automaton = Automaton(parse_pattern("(.*a......)&~(b.*)"))
     for text in ("xaxaxaaa", "aaaaaaa", "baxaxaxaxax", "xxxxxxx"):
         assert automaton.matches(text) is (len(text) >= 7 and text[-7] == "a" and text[0] != "b")

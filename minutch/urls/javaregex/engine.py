@@ -14,12 +14,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from minutch.errors import ConfigError
+from minutch.urls.javaregex.marked import found_in
 from minutch.urls.javaregex.syntax import RegexSyntaxError, parse_regex
 from minutch.urls.javaregex.tree import is_tame, required_character, required_literal
 from minutch.urls.javaregex.writer import write_python, write_rust
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from minutch.urls.javaregex.derivative import Pattern
 
 LINE_ENDS = "[\n\r\x85\u2028\u2029]"
 """`superset` must not be used on strings with one of these: dot and dollar have another meaning there."""
@@ -33,6 +36,8 @@ class JavaRegex:
 
     `seconds` bounds each match. `needs` is a character and how often every match has it at least, or None.
     """
+
+    is_loop_rule = False
 
     def __init__(self, pattern: str, seconds: float = 1.0) -> None:
         self.pattern = pattern
@@ -84,6 +89,11 @@ class JavaRegex:
     def is_exact(self) -> bool:
         """Whether `superset` matches no other strings."""
         return self._rust is not None and self._rust[1]
+
+    @property
+    def found_in(self) -> tuple[Pattern, bool] | None:
+        """See `marked.found_in`."""
+        return found_in(self._tree)
 
     def search(self, text: str) -> bool:
         """Whether the pattern matches somewhere (Matcher.find). Raises TimeoutError."""
@@ -140,6 +150,7 @@ class Replacement:
     """A parsed replacement text; ConfigError for a group that does not exist."""
 
     def __init__(self, text: str, groups: int, names: dict[str, int]) -> None:
+        self.text = text
         self._parts: list[str | int] = []
         at = 0
         while at < len(text):

@@ -6,16 +6,36 @@ created when first reached and kept for the next URL. Complement and intersectio
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
+from typing import TypeAlias
 
 from minutch.urls.javaregex import charclass
 from minutch.urls.javaregex.charclass import Ranges
-from minutch.urls.javaregex.tree import Alternation, Chars, Repeat, Sequence
-
-from .syntax import Complement, Intersection, Pattern
+from minutch.urls.javaregex.tree import Alternation, Chars, Node, Repeat, Sequence
 
 _MAX_STATES = 20_000
 """States kept; beyond, the cache is emptied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intersection:
+    """What both parts match."""
+
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """What the part doesn't match."""
+
+    item: Pattern
+
+
+Pattern: TypeAlias = Node | Intersection | Complement
+"""A tree of nodes (`tree`, without groups, look-around, references, anchors), in which these two may stand anywhere."""
 
 
 class State:
@@ -28,30 +48,31 @@ class State:
         self.parts = parts
         self.ranges = ranges
         self.nullable = nullable
-        self.steps: dict[str, State] = {}
+        self.steps: dict[int, State] = {}
 
 
 class Automaton:
-    """One pattern's states."""
+    """The states of one pattern, or of several."""
 
     def __init__(self, pattern: Pattern) -> None:
         self._states: dict[tuple[str, tuple[int, ...], Ranges], State] = {}
         self._nothing = self._make("chars", (), ())
         self._empty = self._make("empty", ())
         self._anything = self._make("not", (self._nothing,))
-        self._start = self._build(pattern)
+        self._start = self.state_of(pattern)
 
     def matches(self, text: str) -> bool:
         """Whether the pattern matches all of `text`, whose characters count as UTF-16 units."""
         if not text.isascii():
             units = text.encode("utf-16-le", "surrogatepass")
             text = "".join(chr(units[i] | units[i + 1] << 8) for i in range(0, len(units), 2))
+        return self.matches_codes(map(ord, text))
+
+    def matches_codes(self, codes: Iterable[int]) -> bool:
+        """The same for codes of characters, or of marks."""
         state = self._start
-        for char in text:
-            following = state.steps.get(char)
-            if following is None:
-                following = state.steps[char] = self._derive(state, ord(char))
-            state = following
+        for code in codes:
+            state = self.derive(state, code)
             if state is self._nothing:
                 return False
         self._shrink()
@@ -121,19 +142,20 @@ class Automaton:
 
     # -- from a pattern, and on by a character ---------------------------------------------------------------------
 
-    def _build(self, pattern: Pattern) -> State:
+    def state_of(self, pattern: Pattern) -> State:
+        """The state that is a whole pattern."""
         if isinstance(pattern, Chars):
             return self._make("chars", (), pattern.ranges)
         if isinstance(pattern, Sequence):
-            return reduce(lambda rest, item: self._concat(self._build(item), rest), pattern.items[::-1], self._empty)
+            return reduce(lambda rest, item: self._concat(self.state_of(item), rest), pattern.items[::-1], self._empty)
         if isinstance(pattern, Alternation):
-            return reduce(self._either, map(self._build, pattern.choices))
+            return reduce(self._either, map(self.state_of, pattern.choices))
         if isinstance(pattern, Intersection):
-            return self._both(self._build(pattern.left), self._build(pattern.right))
+            return self._both(self.state_of(pattern.left), self.state_of(pattern.right))
         if isinstance(pattern, Complement):
-            return self._not(self._build(pattern.item))
+            return self._not(self.state_of(pattern.item))
         assert isinstance(pattern, Repeat)
-        return self._repeat(self._build(pattern.item), pattern.least, pattern.most)
+        return self._repeat(self.state_of(pattern.item), pattern.least, pattern.most)
 
     def _repeat(self, item: State, least: int, most: int | None) -> State:
         if most is None:
@@ -148,21 +170,28 @@ class Automaton:
             tail = self._concat(item, tail)
         return tail
 
-    def _derive(self, state: State, code: int) -> State:
+    def derive(self, state: State, code: int) -> State:
+        """What is left of a state after one more character, by its code."""
+        following = state.steps.get(code)
+        if following is None:
+            following = state.steps[code] = self._derived(state, code)
+        return following
+
+    def _derived(self, state: State, code: int) -> State:
         kind, parts = state.kind, state.parts
         if kind == "chars":
             return self._empty if any(low <= code <= high for low, high in state.ranges) else self._nothing
         if kind == "empty":
             return self._nothing
         if kind == "concat":
-            first = self._concat(self._derive(parts[0], code), parts[1])
-            return self._either(first, self._derive(parts[1], code)) if parts[0].nullable else first
+            first = self._concat(self.derive(parts[0], code), parts[1])
+            return self._either(first, self.derive(parts[1], code)) if parts[0].nullable else first
         if kind == "star":
-            return self._concat(self._derive(parts[0], code), state)
+            return self._concat(self.derive(parts[0], code), state)
         if kind == "not":
-            return self._not(self._derive(parts[0], code))
+            return self._not(self.derive(parts[0], code))
         join = self._either if kind == "or" else self._both
-        return reduce(join, (self._derive(part, code) for part in parts))
+        return reduce(join, (self.derive(part, code) for part in parts))
 
 
 def _members(kind: str, state: State) -> tuple[State, ...]:

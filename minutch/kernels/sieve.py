@@ -1,0 +1,122 @@
+"""A kernel that runs URLs through the automaton of a sieve (`minutch.urls.sieve`, which makes its tables)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from minutch.kernels.native import I32, I64, U8, Bool, I64Rows, Int, inner, kernel
+from minutch.kernels.outlinks import REJECTED
+from minutch.kernels.segments import has_loop
+
+ASK: Final = 0
+KEEP: Final = 1
+REJECT: Final = 2
+TOUCHED: Final = 3
+"""What is said of a URL that ends in a state; the last: a normalizer may touch it, with or without a fragment."""
+UNKNOWN: Final = -1
+DEAD: Final = 0
+FIRST: Final = 1
+"""Numbers of states."""
+WIDTH: Final = 128
+"""Characters that a state knows: ASCII."""
+
+_SLASH, _HASH, _MARK, _DOT, _PERCENT = b"/#?.%"
+
+
+@inner
+def run(data: U8, start: Int, end: Int, table: I32) -> Int:
+    """The state in which a string ends: UNKNOWN if one is missing on the way, DEAD if nothing is to be said."""
+    state: Int = FIRST
+    for k in range(start, end):
+        byte = np.int64(data[k])
+        state = np.int64(table[state * WIDTH + byte]) if byte < WIDTH else DEAD
+        if state <= DEAD:
+            break
+    return state
+
+
+@inner
+def find_fragment(data: U8, start: Int, end: Int) -> Int:
+    """Where the fragment begins, `end` if there is none."""
+    at = start
+    while at < end and data[at] != _HASH:
+        at += 1
+    return at
+
+
+@inner
+def squeeze(data: U8, start: Int, end: Int, to: Int) -> Int:
+    """Copy a URL to `to`, without climbs above its root and empty segments; where the copy ends.
+
+    That is `to` if it is no plain URL, or has a query or escapes.
+    """
+    slashes, at, out = 0, start, to
+    while at < end:
+        byte = data[at]
+        if byte in (_MARK, _PERCENT):
+            return to
+        if slashes >= 3 and byte == _SLASH and data[at - 1] == _SLASH:
+            at += 1
+            continue
+        slashes += byte == _SLASH
+        if slashes == 3 and byte == _SLASH:
+            while at + 3 < end and data[at + 1] == _DOT and data[at + 2] == _DOT and data[at + 3] == _SLASH:
+                at += 3
+        data[out] = byte
+        out += 1
+        at += 1
+    return out
+
+
+@kernel
+def sift(
+    arena: U8,
+    urls: I64Rows,
+    outs: I64Rows,
+    first: Int,
+    said: I64,
+    table: I32,
+    verdicts: U8,
+    cuts: Bool,
+    squeezes: Bool,
+    no_loops: Bool,
+    state: I64,
+) -> None:
+    """Settle what the sieve says of the URLs (as in `outlinks`) from number `first` on, where it is in `said`.
+
+    That is UNKNOWN at first. It stays so where a state is missing, for the string that `outs` tells then; it becomes
+    ASK for a URL that is to be asked about. `arena` has room for each URL once more.
+    """
+    base = np.int64(arena.ctypes.data)
+    for row in range(len(said)):
+        if said[row] != UNKNOWN:
+            continue
+        start, size = urls[first + row, 0], urls[first + row, 1]
+        end = find_fragment(arena, start, start + size)
+        whole: Int = run(arena, start, start + size, table)
+        last: Int = whole if end == start + size else run(arena, start, end, table)
+        outs[first + row, 0], outs[first + row, 1] = start, size
+        if min(whole, last) == UNKNOWN:
+            continue
+        verdict: Int = np.int64(verdicts[last])
+        if whole == DEAD or verdicts[whole] == TOUCHED or (end < start + size and not cuts):
+            verdict = TOUCHED
+        elif verdict == ASK and squeezes and end == start + size:
+            end = squeeze(arena, start, end, state[1])
+            start = state[1]
+            last = run(arena, start, end, table)
+            verdict = np.int64(verdicts[last]) if last != UNKNOWN else UNKNOWN
+            if verdict in (KEEP, UNKNOWN):
+                outs[first + row, 0], outs[first + row, 1] = start, end - start
+                state[1] = end
+            if verdict == UNKNOWN:
+                continue
+        if no_loops and verdict == KEEP and has_loop(base + start, base + end):
+            verdict = ASK
+        said[row] = verdict if verdict != TOUCHED else ASK
+        if verdict == KEEP:
+            outs[first + row, 0], outs[first + row, 1] = start, end - start
+        elif verdict == REJECT:
+            outs[first + row, 1] = REJECTED

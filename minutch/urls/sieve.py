@@ -1,0 +1,105 @@
+"""Ordinary URLs, told by one automaton over their bytes: what normalizers and filters make of them, without asking.
+
+They say so themselves, by strict patterns (`ordinary`). A URL on which they don't speak is to be asked about. The
+states are made when they are first reached, in Python; `minutch.kernels.sieve` runs through those that are there.
+
+    state    what is left of three patterns: URLs to keep, URLs to reject, URLs that a normalizer may touch
+    table    [state × 128 + character]: the next state, UNKNOWN where it was not asked for yet
+    verdicts [state]: what is said of a URL that ends there: ASK, KEEP or REJECT; TOUCHED if that may be so
+
+A fragment is cut off, empty segments and climbs above the root are taken out, where a normalizer does so; the URL
+before and the URL after that must both be untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from minutch.kernels.sieve import ASK, DEAD, FIRST, KEEP, REJECT, TOUCHED, UNKNOWN, WIDTH
+from minutch.urls.javaregex.derivative import Automaton, Intersection, Pattern, State
+from minutch.urls.javaregex.marked import ANYTHING, END, NOTHING, START
+from minutch.urls.javaregex.tree import Alternation
+from minutch.urls.ordinary import Untouched, Verdicts
+
+_MOST_STATES: Final = 1 << 12
+_ORDINARY: Final = range(0x21, 0x7F)
+
+Triple = tuple[State, State, State]
+
+
+class Sieve:
+    """The automaton of some normalizers and filters. Not for several threads."""
+
+    def __init__(self, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> None:
+        self.cuts = any(normalizer.cuts for normalizer in normalizers)
+        self.squeezes = any(normalizer.squeezes for normalizer in normalizers) and all(
+            normalizer.squeezes or normalizer.collapses or normalizer.normal is ANYTHING for normalizer in normalizers
+        )
+        self.no_loops = any(verdicts.no_loops for verdicts in filters)
+        touched = _any(normalizer.touched for normalizer in normalizers)
+        normal = _all(normalizer.normal for normalizer in normalizers)
+        accepted = _all(verdicts.accepted for verdicts in filters)
+        rejected = _any(verdicts.rejected for verdicts in filters)
+        self._automaton = Automaton(NOTHING)
+        state_of = self._automaton.state_of
+        self._nothing, self._anything = state_of(NOTHING), state_of(ANYTHING)
+        self.table = np.full(_MOST_STATES * WIDTH, UNKNOWN, np.int32)
+        self.verdicts = np.full(_MOST_STATES, ASK, np.uint8)
+        self.table[:WIDTH] = DEAD
+        self._numbers: dict[Triple, int] = {}
+        self._states: list[Triple] = [(self._nothing, self._nothing, self._anything)]
+        patterns = Intersection(normal, accepted), Intersection(normal, rejected), touched
+        keeps, rejects, touches = (state_of(pattern) for pattern in patterns)
+        self._number(self._step((keeps, rejects, touches), START))  # FIRST
+
+    def learn(self, url: bytes) -> None:
+        """Make the states that a URL leads through."""
+        state = FIRST
+        for byte in url:
+            if byte >= WIDTH or state == DEAD:
+                return
+            following = int(self.table[state * WIDTH + byte])
+            if following == UNKNOWN:
+                following = self.table[state * WIDTH + byte] = self._following(state, byte)
+            state = following
+
+    def _following(self, state: int, byte: int) -> int:
+        if byte not in _ORDINARY:
+            return DEAD
+        triple = self._step(self._states[state], byte)
+        return DEAD if triple[2] is self._anything else self._number(triple)
+
+    def _step(self, triple: Triple, code: int) -> Triple:
+        derive = self._automaton.derive
+        keeps, rejects, touched = triple
+        return derive(keeps, code), derive(rejects, code), derive(touched, code)
+
+    def _number(self, triple: Triple) -> int:
+        """The number of a state; DEAD if there is no more room."""
+        number = self._numbers.get(triple)
+        if number is None:
+            if len(self._states) == _MOST_STATES:
+                return DEAD
+            number = self._numbers[triple] = len(self._states)
+            self._states.append(triple)
+            keeps, rejects, touched = (state.nullable for state in self._step(triple, END))
+            verdict = KEEP if keeps else REJECT if rejects else ASK
+            self.verdicts[number] = TOUCHED if touched else verdict
+        return number
+
+
+def _all(patterns: Iterable[Pattern]) -> Pattern:
+    found: Pattern = ANYTHING
+    for pattern in patterns:
+        found = Intersection(found, pattern)
+    return found
+
+
+def _any(patterns: Iterable[Pattern]) -> Pattern:
+    found: Pattern = NOTHING
+    for pattern in patterns:
+        found = Alternation((found, pattern))  # type: ignore[arg-type]  # any pattern may stand in it
+    return found
