@@ -109,7 +109,7 @@ class OutlinkRules:
 
         normalizers = self._normalizers_of(SCOPE_OUTLINK).untouched() if self._normalizes else []
         filters = [] if self._filters is None else self._filters.verdicts()
-        return None if normalizers is None or filters is None else Sieve(normalizers, filters)
+        return None if normalizers is None or filters is None else Sieve.of(normalizers, filters)
 
     def _judge_column(self, urls: pl.Series) -> pl.Series:
         """A column of links as they are to be stored, null where they are not."""

@@ -19,12 +19,16 @@ from typing import Final
 import numpy as np
 
 from minutch.kernels.sieve import ASK, DEAD, FIRST, KEEP, REJECT, TOUCHED, UNKNOWN, WIDTH
-from minutch.urls.javaregex.derivative import Automaton, Intersection, Pattern, State
+from minutch.urls.javaregex.derivative import Automaton, Intersection, Pattern, State, size_of
 from minutch.urls.javaregex.marked import ANYTHING, END, NOTHING, START
 from minutch.urls.javaregex.tree import Alternation
 from minutch.urls.ordinary import Untouched, Verdicts
 
 _MOST_STATES: Final = 1 << 12
+_MOST_STEPS: Final = 1 << 14
+"""Entries of the table that are made; each costs Python some 20 us, more for larger patterns."""
+_LARGEST: Final = 5000
+"""Characters in patterns, with each as often as it may be repeated; the usual rules have some hundreds."""
 _ORDINARY: Final = range(0x21, 0x7F)
 
 Triple = tuple[State, State, State]
@@ -32,6 +36,16 @@ Triple = tuple[State, State, State]
 
 class Sieve:
     """The automaton of some normalizers and filters. Not for several threads."""
+
+    @classmethod
+    def of(cls, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> Sieve | None:
+        """None if their patterns are so large that asking costs less."""
+        patterns = [pattern for normalizer in normalizers for pattern in (normalizer.normal, normalizer.touched)]
+        patterns += [pattern for verdicts in filters for pattern in (verdicts.accepted, verdicts.rejected)]
+        try:
+            return cls(normalizers, filters) if size_of(patterns, _LARGEST) < _LARGEST else None
+        except RecursionError:
+            return None
 
     def __init__(self, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> None:
         self.cuts = any(normalizer.cuts for normalizer in normalizers)
@@ -49,6 +63,7 @@ class Sieve:
         self.table = np.full(_MOST_STATES * WIDTH, UNKNOWN, np.int32)
         self.verdicts = np.full(_MOST_STATES, ASK, np.uint8)
         self.table[:WIDTH] = DEAD
+        self._steps = 0
         self._numbers: dict[Triple, int] = {}
         self._states: list[Triple] = [(self._nothing, self._nothing, self._anything)]
         patterns = Intersection(normal, accepted), Intersection(normal, rejected), touched
@@ -67,9 +82,13 @@ class Sieve:
             state = following
 
     def _following(self, state: int, byte: int) -> int:
-        if byte not in _ORDINARY:
+        self._steps += 1
+        if byte not in _ORDINARY or self._steps > _MOST_STEPS:
             return DEAD
-        triple = self._step(self._states[state], byte)
+        try:
+            triple = self._step(self._states[state], byte)
+        except RecursionError:
+            return DEAD
         return DEAD if triple[2] is self._anything else self._number(triple)
 
     def _step(self, triple: Triple, code: int) -> Triple:

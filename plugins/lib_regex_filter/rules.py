@@ -16,7 +16,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 log = logging.getLogger(__name__)
+
+_MOST_SAID: Final = 64
+"""Rules of which one strict pattern is made; of URLs that get beyond, nothing is said."""
 
 
 class Matcher(Protocol):
@@ -154,12 +157,12 @@ class RuleFilter(ExtensionBase):
         rejected: Pattern = NOTHING
         left: Pattern = ANYTHING
         no_loops = False
-        for rule in self.rules:
+        for number, rule in enumerate(self.rules):
             if rule.matcher.is_loop_rule and not rule.accept:
                 no_loops = True
                 continue
             found = rule.matcher.found_in
-            if found is None:
+            if found is None or number == _MOST_SAID:
                 return Verdicts(accepted, rejected, no_loops)
             matched, is_exact = found
             if is_exact and rule.place is None:

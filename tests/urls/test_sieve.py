@@ -92,3 +92,23 @@ def test_strict_patterns_miss_nothing(pattern: str, text: str) -> None:
 @pytest.mark.parametrize("pattern", [r"(a)\1", r"a(?=b)", r"a(?<=a)", r"a^b", r"($|a)b", r"(?:a$)*"])
 def test_what_is_not_strict_is_left_alone(pattern: str) -> None:
     assert JavaRegex(pattern).found_in is None
+
+
+LARGE = {
+    "many rules": "\n".join(f"-^https?://host{number}\\.org/" for number in range(3000)) + "\n+.",
+    "repeated": "-(((a?){100}){100}){50}z\n+.",
+    "a long chain": "-^" + "[ab]?" * 2000 + "z\n+.",
+    "many states": "-[ab]*a[ab]{40}c\n-[xa]*x[xa]{30}a\n+.",
+}
+
+
+@pytest.mark.parametrize("filters", LARGE.values(), ids=LARGE)
+def test_rules_of_any_size(filters: str) -> None:
+    """What is too much for a sieve is asked about."""
+    found = [f"http://host{number}.org/{'ab' * number}c" for number in range(60)] + ["http://host1/" + "aabx" * 60]
+    run = OutlinkRun.of([Outlink(url, "") for url in found])
+    assert run is not None
+    large = rules("(pass|regex|basic)", filters)
+    [kept] = large.keep([("http://page/", run)], 100, 4096)
+    single = [large.accept("http://page/", url, None, SCOPE_OUTLINK) for url in found]
+    assert [link.to_url for link in kept] == [url for url in single if url is not None]

@@ -38,6 +38,26 @@ Pattern: TypeAlias = Node | Intersection | Complement
 """A tree of nodes (`tree`, without groups, look-around, references, anchors), in which these two may stand anywhere."""
 
 
+def size_of(patterns: Iterable[Pattern], most: int) -> int:
+    """How many characters there are in patterns, each as often as it may be repeated; `most` if there are more."""
+    todo, size = [(pattern, 1) for pattern in patterns], 0
+    while todo and size < most:
+        pattern, times = todo.pop()
+        if isinstance(pattern, Repeat):
+            todo.append((pattern.item, times * max(1, pattern.least, pattern.most or 0)))
+        elif isinstance(pattern, Sequence):
+            todo += [(item, times) for item in pattern.items]
+        elif isinstance(pattern, Alternation):
+            todo += [(choice, times) for choice in pattern.choices]
+        elif isinstance(pattern, Intersection):
+            todo += [(pattern.left, times), (pattern.right, times)]
+        elif isinstance(pattern, Complement):
+            todo.append((pattern.item, times))
+        else:
+            size += times
+    return min(size, most)
+
+
 class State:
     """A normalised pattern: equal languages of equal form are one object, so states can be compared by identity."""
 
