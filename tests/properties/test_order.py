@@ -183,7 +183,7 @@ def output(job: Job, seed: Random, machine: Machine, more: Mapping[str, str] = M
     random = Random()
     random.setstate(seed.getstate())
     job_context = context(
-        {"minutch.engine.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts), **more}
+        {"minutch.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts), **more}
     )
     with TemporaryDirectory() as folder, on(machine):
         lines = job(random, Path(folder), machine.parts, job_context)
