@@ -123,7 +123,7 @@ def _found(db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], w
     pieces = engine.pieces(db.require_parts())
     with (
         engine.shuffle(pages, pieces, _PAGES, conf, None, spill=db.path, share=4) as signed,
-        engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=1) as found,
+        engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=4) as found,
     ):
         yield found
 
