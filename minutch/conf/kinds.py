@@ -110,7 +110,7 @@ KINDS: Final[dict[str, Kind]] = {
     "minutch.browser.bytes.max": SIZE,
     "minutch.browser.memory.max": SIZE,
     "minutch.engine": one_of("local", "spark"),
-    "minutch.engine.memory": SIZE,
+    "minutch.memory": SIZE,
     "parser.caching.forbidden.policy": one_of("content", "none", "all"),
     "parser.html.impl": one_of("neko", "tagsoup", ignore_case=True),
     "parser.sandbox.allow": some_of("network", "files", "processes"),

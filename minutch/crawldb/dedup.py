@@ -92,7 +92,7 @@ def dedup(
         db.lock(),
         Entries([db], conf, EntryFilter.from_conf(conf), spill=crawldb, packed=True) as entries,
         _found(db, conf, group, order, FETCHED if near is None else FETCHED & ~IS_SIMHASH) as found,
-        Shuffle(entries.parts, _KEYS, budget=memory_budget(conf), spill=crawldb) as found_near,
+        Shuffle(entries.parts, _KEYS, budget=memory_budget(conf) // 4, spill=crawldb) as found_near,
         context.progress("dedup") as progress,
     ):
         for keys in _find_near(db, group, order, near) if near is not None else ():
@@ -123,7 +123,7 @@ def _found(db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], w
     pieces = engine.pieces(db.require_parts())
     with (
         engine.shuffle(pages, pieces, _PAGES, conf, None, spill=db.path, share=4) as signed,
-        engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=1) as found,
+        engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=4) as found,
     ):
         yield found
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,7 @@ from minutch.errors import UsageError
 from minutch.expressions import compile_expression
 from minutch.formats.javahash import float32, float_to_string
 from minutch.job import Counters, JobContext
+from minutch.records.batch import own_column
 from minutch.records.crawldatum import status_name
 from minutch.tables.crawldata import scan
 from minutch.tables.database import part_name
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 WRITTEN: Final = "entries written"
 LEFT_OUT: Final = "entries left out"
 
+_MORE: Final = 500_000
+"""Entries that may be held beside twice those that are asked for, until the highest of them are looked for."""
 _HASHES: Final = 1 << 30
 _MIXER: Final = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2**64 divided by the golden ratio: spreads hashes that are close
 
@@ -153,22 +156,33 @@ def write_top(db: CrawlDb, count: int, least: float, out: Path, context: JobCont
     db.require_parts()
 
     def highest_in(task: Task, place: Place) -> pl.DataFrame:
-        found = []
-        for frame in scan(place):
-            wanted = frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
-            found.append(_highest(wanted, count))
-            task.advance(len(frame))
-        return pl.concat(found)
+        def wanted() -> Iterator[pl.DataFrame]:
+            for frame in scan(place):
+                task.advance(len(frame))
+                yield frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
+
+        return _highest_of(wanted(), count)
 
     engine = engine_of(context.conf)
     with output_folder(out) as folder, context.progress("readdb -topN", db.estimate) as progress:
-        found = list(engine.map(highest_in, engine.pieces(db.parts()), Counters(), progress))
-        top = _highest(sort_by_key(pl.concat(found)), count)
+        top = _highest_of(engine.map(highest_in, engine.pieces(db.parts()), Counters(), progress), count)
         with text_part(folder, 0, context.conf) as file:
             for key, score in top.iter_rows():
                 file.write(b"%s\t%s\n" % (float_to_string(score).encode(), key))
         mark_success(context.conf, folder)
     return len(top)
+
+
+def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
+    """The `count` highest scores of all tables (at least one), equal ones in the order of the keys."""
+    held: list[pl.DataFrame] = []
+    for table in tables:
+        best = _highest(table, count)
+        whole = len(best) == len(table)  # what they lie in stays mapped anyway
+        held.append(best if whole else best.with_columns(own_column(best["key"])))
+        if sum(map(len, held)) > 2 * count + _MORE:
+            held = [_highest(sort_by_key(pl.concat(held)), count)]
+    return _highest(sort_by_key(pl.concat(held)), count)
 
 
 def _highest(frame: pl.DataFrame, count: int) -> pl.DataFrame:

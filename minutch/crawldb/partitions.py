@@ -160,7 +160,7 @@ class Entries:
             return (entry_filter.apply(frame, task.counters) for frame in scan_entries(place))
 
         places = engine.pieces(path for db in self._dbs for path in db.parts())
-        return engine.shuffle(read, places, self._schema, self._conf, None, spill=self._spill, share=1)
+        return engine.shuffle(read, places, self._schema, self._conf, None, spill=self._spill, share=2)
 
     def _is_partitioned(self, db: CrawlDb) -> bool:
         """Whether the parts of `db` are this job's partitions, judging each part by its first keys."""

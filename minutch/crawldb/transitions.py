@@ -152,8 +152,9 @@ def _transit(
         return old.clear()
     if len(parts) == 1:
         return parts[0][1]
-    order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
-    return pl.concat([frame.select(_COLUMNS) for _, frame in parts], rechunk=True)[order]
+    row = np.empty(len(updates.row), np.uint32)  # of each URL; that of URLs without an entry is not looked at
+    row[np.concatenate([numbers for numbers, _ in parts])] = np.arange(len(urls), dtype=np.uint32)
+    return pl.concat([frame.select(_COLUMNS) for _, frame in parts], rechunk=True)[pl.Series(row[urls])]
 
 
 def _transit_fetched(

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from minutch.fetchlist.select import Ranks, ranks_in
+from minutch.records.batch import own_column
 
 LAST: Final = (1 << 64) - 1
 """The highest rank there may be."""
@@ -61,6 +62,9 @@ class Window:
 
 
 def _between(table: pl.DataFrame, ranks: Ranks, first: int, last: int) -> tuple[pl.DataFrame, Ranks]:
-    """The entries with ranks from `first` to `last`."""
+    """The entries with ranks from `first` to `last`, in memory of their own unless these are all."""
     within = (ranks >= np.uint64(first)) & (ranks <= np.uint64(last))
-    return (table, ranks) if within.all() else (table.filter(pl.Series(within)), ranks[within])
+    if within.all():
+        return table, ranks
+    table = table.filter(pl.Series(within))
+    return table.with_columns(map(own_column, table.select(pl.col(pl.Binary)))), ranks[within]

@@ -23,7 +23,7 @@ from minutch.kernels.native import (
     store32,
     string_at,
 )
-from minutch.kernels.sort import word_of
+from minutch.kernels.sort import INLINE, word_of
 
 _AHEAD = 12  # rows whose strings are on their way to the cache
 
@@ -93,6 +93,17 @@ def add_sizes(views: Views, buckets: I32, sizes: I64) -> None:
     """Add up the bytes of a column's strings by bucket."""
     for i in range(len(views)):
         sizes[buckets[i]] += views[i, 0]
+
+
+@kernel
+def held_bytes(views: Views) -> Int:
+    """The bytes of a column's strings that do not stand in their views, of those that lie at one place only once."""
+    total = np.int64(0)
+    for i in range(len(views)):
+        size = np.int64(views[i, 0])
+        if size > INLINE and (i == 0 or views[i, 3] != views[i - 1, 3] or views[i, 2] != views[i - 1, 2]):
+            total += size
+    return total
 
 
 @inlined

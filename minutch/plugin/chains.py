@@ -213,9 +213,8 @@ def by_distinct(urls: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl
         nothing = pl.repeat(None, len(urls), dtype=pl.String, eager=True).alias(urls.name)
         return nothing.scatter(present.arg_true(), by_distinct(urls.filter(present), change))
     rows, numbers = _numbered(urls)
-    if len(rows) == len(urls):
-        return change(urls)
-    return change(urls.gather(rows)).gather(numbers)
+    results = change(urls) if len(rows) == len(urls) else change(urls.gather(rows)).gather(numbers)
+    return results.alias(urls.name)
 
 
 def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: str) -> pl.Series:

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.kernels import find
-from minutch.kernels.arrow import Bytes, Strings, to_series
+from minutch.kernels import find, sort
+from minutch.kernels.arrow import Bytes, Strings, from_series, to_series
 from minutch.kernels.libdeflate import libdeflate
 from minutch.kernels.sums import first_bad_sum
 
@@ -168,3 +168,15 @@ def string_column(
 def keys_of(batch: Batch) -> pl.Series:
     """The keys of a batch (Binary), not copied."""
     return string_column("key", batch.keys, batch.key_at, batch.key_len)
+
+
+def own_column(column: pl.Series) -> pl.Series:
+    """The same strings (Binary) in memory of their own: what they lay in, a whole file perhaps, is let go."""
+    strings, rows = from_series(column), np.arange(len(column), dtype=np.uint32)
+    out = np.empty(int(strings.views[:, 0].sum(dtype=np.int64)), np.uint8)
+    at, length = np.empty(len(column), np.int64), np.empty(len(column), np.int32)
+    sort.pack(strings.views, strings.addresses, rows, out, at, length)
+    if not column.null_count():
+        return string_column(column.name, out, at, length)
+    length[column.is_null().to_numpy()] = -1
+    return string_column(column.name, out, at, length, least=0)

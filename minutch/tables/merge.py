@@ -129,5 +129,5 @@ class _Cursor:
     def advance(self, bound: bytes) -> None:
         """Get more rows where `bound` was this stream's own end."""
         if self._next is not None and self.complete_below() in {b"", bound}:
-            self.frame = pl.concat([self.frame, self._next]) if len(self.frame) else self._next
+            self.frame = pl.concat([self.frame, self._next], rechunk=True) if len(self.frame) else self._next
             self._next = next(self._frames, None)

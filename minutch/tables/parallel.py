@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from minutch.conf import Configuration
 
-MEMORY_PROPERTY = "minutch.engine.memory"
-"""Bytes (k, m, g suffixes allowed) that a job's tables may take; 0 or unset is a quarter of the machine's memory."""
+MEMORY_PROPERTY = "minutch.memory"
+"""Bytes (k, m, g suffixes allowed) that a job's tables may take; 0 or unset is an eighth of the machine's memory."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def memory_budget(conf: Configuration) -> int:
-    """Bytes that a job's tables may take: `minutch.engine.memory`, else a quarter of the machine."""
-    return conf.get_size(MEMORY_PROPERTY, 0) or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    """Bytes that a job's tables may take together: `minutch.memory`, else an eighth of the machine.
+
+    Jobs that hold several tables at a time share it out; files that are mapped into memory don't count.
+    """
+    return conf.get_size(MEMORY_PROPERTY, 0) or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
 
 
 def number_of_parts(conf: Configuration) -> int:

@@ -18,7 +18,7 @@ from minutch.kernels.arrow import MAX_BUFFER, Strings, from_series, to_series
 from minutch.records.batch import Offsets
 from minutch.tables.parallel import for_each
 
-RANGE_ROWS = 1 << 16
+RANGE_ROWS = 1 << 17
 """About as many rows as a range should have: some megabytes of URLs."""
 _SAMPLES = 32  # keys for each range that are looked at to find its borders
 _FEW_ROWS = 1 << 14  # tables with fewer are put together first

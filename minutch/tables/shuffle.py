@@ -24,6 +24,7 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.kernels import hash as hashes
+from minutch.kernels import ranges as kernels
 from minutch.kernels.arrow import from_series
 from minutch.tables.frame import empty
 from minutch.tables.install import SPILL
@@ -80,7 +81,7 @@ class Shuffle:
         self.rows += len(frame)
         self._frames.append(frame)
         self._numbers.append(partition_of(frame["key"], self.parts).to_numpy())
-        self._held += int(frame.estimated_size())
+        self._held += sum(map(_size_of, frame))
         if self._held > self._budget:
             self._write_runs()
 
@@ -178,6 +179,14 @@ class Shuffle:
     ) -> None:
         if self._directory is not None:
             remove(self._directory)
+
+
+def _size_of(column: pl.Series) -> int:
+    """Bytes of a column, without what its strings lie in besides them."""
+    if column.dtype != pl.Binary:
+        return int(column.estimated_size())
+    views = from_series(column).views
+    return int(views.nbytes + kernels.held_bytes(views))
 
 
 def _read_run(paths: list[Path]) -> Iterator[pl.DataFrame]:

@@ -2,11 +2,15 @@
 
     python -m tests.benchmarks.databases [--urls 1000000 5000000 10000000] [--pages 100000] [--jobs updatedb …]
                                          [--folder DIR] [--json FILE] [--nutch-at 5000000 | --no-nutch] [--repeat 3]
+                                         [--in-proportion]
 
 Prints a Markdown table of what each job took, and one of the cost per record at each size and its growth; --json writes
 the same as JSON, anew after each job. Each job runs once on a small database first, so that kernels are compiled; of
 --repeat runs the fastest counts. `cp -r` and Nutch are measured in the same run, on the same files. Peak memory is that
 of the job's process, which starts no others, with the pages of mapped files; `private` is without them.
+
+updatedb, invertlinks and others that read the segment have as much work at every size, unless the segment is made
+--in-proportion to the database.
 
 Data are made in --folder (some 20 GB with ten million URLs) and stay there: what is complete is used by the next run.
 Without --folder they are in a temporary folder that goes away.
@@ -166,7 +170,8 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.databases", description=__doc__.split("\n")[0])
     parser.add_argument("--urls", type=int, nargs="+", default=[1_000_000, 5_000_000, 10_000_000])
-    parser.add_argument("--pages", type=int, default=100_000)
+    parser.add_argument("--pages", type=int, default=100_000, help="of the segment, at every size")
+    parser.add_argument("--in-proportion", action="store_true", help="so many at the largest size, fewer at others")
     parser.add_argument(
         "--jobs", nargs="+", default=[], help="beginnings of the names of the jobs to run; default: all"
     )
@@ -204,7 +209,8 @@ def measure_all(
         run_minutch(job, warm)
     results: list[Result] = []
     for urls in sizes:
-        work = make_inputs(folder, urls, min(options.pages, urls))
+        share = urls / max(sizes) if options.in_proportion else 1
+        work = make_inputs(folder, urls, min(round(options.pages * share), urls))
         for job in jobs:
             beside = peer if isinstance(peer, nutch.Nutch) and urls in nutch_at else None
             results.append(measure(job, work, beside, options.repeat))

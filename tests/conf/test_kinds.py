@@ -63,7 +63,7 @@ def test_defaults_and_nothing_are_right(tmp_path: Path) -> None:
         ("http.connection.pool.okhttp", ["8, 800, 300"], ["8", "8,800,0", "a,b,c"]),
         ("db.stats.score.quantiles", ["0.5", "0,1"], ["2", "half"]),
         ("hostdb.percentiles", ["50,99.9"], ["101"]),
-        ("minutch.engine.memory", ["512m", "4G", "100", "1.5g"], ["much", "1.5.g"]),
+        ("minutch.memory", ["512m", "4G", "100", "1.5g"], ["much", "1.5.g"]),
         ("scoring.similarity.ngrams", ["1", "1,2"], ["1,2,3", "one"]),
         ("plugin.includes", ["a|b"], ["a|(b", "["]),
         ("lang.extraction.policy", ["identify,detect"], ["guess"]),

@@ -50,7 +50,7 @@ OWN = {
     "minutch.browser.pages",
     "minutch.browser.requests.max",
     "minutch.engine",
-    "minutch.engine.memory",
+    "minutch.memory",
     "minutch.fetch.processes",
     "minutch.fetch.state",
     "nodedumper.topn.per.value",

@@ -153,7 +153,7 @@ def test_groups(tmp_path: Path, parts: int, group: str, expected: set[str]) -> N
 def test_with_little_memory(tmp_path: Path) -> None:
     entries = [(f"http://a.org/{i}", page(float(i), signature=bytes([i % 5]))) for i in range(40)]
     write_db(tmp_path / "db", entries, parts=2)
-    job = context({"minutch.engine.memory": "100", "mapreduce.job.reduces": "2"})
+    job = context({"minutch.memory": "100", "mapreduce.job.reduces": "2"})
     counters = dedup(tmp_path / "db", job)
     assert counters[MARKED] == 35
     kept = {url for url, datum in read_db(tmp_path / "db").items() if datum.status == codes.STATUS_DB_FETCHED}

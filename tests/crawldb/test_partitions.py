@@ -40,7 +40,7 @@ def test_equal_keys_keep_the_order_of_the_input(tmp_path: Path) -> None:
         write_db(tmp_path / name, [(f"http://a/{i}", CrawlDatum(score=number)) for i in range(9)], parts=parts)
         for number, (name, parts) in enumerate((("b", 2), ("a", 1), ("c", 3)))
     ]
-    conf = context({"mapreduce.job.reduces": "2", "minutch.engine.memory": "100"}).conf
+    conf = context({"mapreduce.job.reduces": "2", "minutch.memory": "100"}).conf
     with Entries(dbs, conf, EntryFilter.neutral(conf), spill=tmp_path) as entries:
         partitions = [source.open(part) for part in range(2) for source in entries.sources]
         scores = [frame["score"].to_list() for partition in partitions for frame in partition.sorted()]
@@ -52,7 +52,7 @@ def test_nothing_stays_on_disk_after_damage(tmp_path: Path) -> None:
         write_db(tmp_path / name, [(f"http://a/{i}", CrawlDatum()) for i in range(9)], parts=1)
     data = tmp_path / "damaged/current/part-r-00000/data"
     data.write_bytes(data.read_bytes()[:-2])
-    conf = context({"mapreduce.job.reduces": "2", "minutch.engine.memory": "100"}).conf
+    conf = context({"mapreduce.job.reduces": "2", "minutch.memory": "100"}).conf
     dbs = [CrawlDb(tmp_path / name) for name in ("good", "damaged")]
     with pytest.raises(FormatError), Entries(dbs, conf, EntryFilter.neutral(conf), spill=tmp_path):
         pytest.fail("not reached")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minutch.crawldb import dump
 from minutch.crawldb.readdb import run
 from minutch.crawldb.stats import days_hms, iso_date, quantiles
 from minutch.errors import StoreError, UsageError
@@ -90,8 +91,11 @@ def test_highest_scores(db: str, tmp_path: Path) -> None:
     verify_file(tmp_path / "out/part-r-00000")
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3])
-def test_equal_scores_come_in_the_order_of_the_urls(tmp_path: Path, parts: int) -> None:
+@pytest.mark.parametrize(("parts", "held"), [(1, 1000), (2, 1000), (3, 1000), (3, -7)])
+def test_equal_scores_come_in_the_order_of_the_urls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int, held: int
+) -> None:
+    monkeypatch.setattr(dump, "_MORE", held)
     entries = [(f"http://a/{i:02d}", CrawlDatum(1, 60, float(i % 7))) for i in range(40)]
     write_db(tmp_path / "db", entries, parts=parts)
     assert run([str(tmp_path / "db"), "-topN", "7", str(tmp_path / "out")], context()) == 0

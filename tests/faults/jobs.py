@@ -130,7 +130,7 @@ _HALF_INSTALLED = (_graph_with("nodes"), _graph_with("nodes", "inlinks"))
 
 SITEMAPS: Final = {"sitemap.url.overwrite.existing": "true", "sitemap.url.filter": "false"}
 _DAY = 86_400_000
-_SPILL = {"minutch.engine.memory": "64", "mapreduce.job.reduces": "{more}"}
+_SPILL = {"minutch.memory": "64", "mapreduce.job.reduces": "{more}"}
 """Everything goes through the disk, into another number of parts."""
 _SEGMENTS = ("-segment", "{work}/segments")
 _FILES = ("cdxj",)

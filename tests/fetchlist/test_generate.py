@@ -209,7 +209,7 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
             if memory != "0":  # fewer entries compete at a time than get a place
                 patch.setattr(choice, "_ROOM", 0)
                 patch.setattr(choice, "_MORE_ROOM", parts * 7)
-            assert run(folder, *arguments, **properties, minutch_engine_memory=memory) == 0
+            assert run(folder, *arguments, **properties, minutch_memory=memory) == 0
         paths = [*folder.glob("segments/*/crawl_generate/part-r-*"), *folder.glob("db/current/part-r-*/data")]
         results.append({str(path.relative_to(folder)): read_records(path) for path in sorted(paths)})
     assert sum(name.startswith("segments") for name in results[0]) > 1

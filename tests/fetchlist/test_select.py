@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.fetchlist import select
-from minutch.fetchlist.select import Quota, Selection, best_first, descending, mixed, ranks_of, url_hashes
+from minutch.fetchlist.select import Quota, Selection, best_first, descending, mixed, ranks_in, ranks_of, url_hashes
+from minutch.fetchlist.window import LAST, Window
 from minutch.formats.javaio import DataOutput
 from minutch.job import Counters
 from minutch.tables.parallel import for_each
@@ -220,3 +222,29 @@ def test_without_a_host_limit_both_ways_agree(
         assert quick.deal(block).tolist() == slow.deal(block).tolist()
         at += size
     assert quick.is_full == slow.is_full
+
+
+@settings(deadline=None)
+@given(st.lists(ROWS, max_size=6), st.integers(1, 9), st.randoms())
+def test_windows_have_all_entries_by_rank(
+    tables: list[list[tuple[int, bytes]]], most: int, order: random.Random
+) -> None:
+    schema = pl.Schema({"key": pl.Binary(), "sort": pl.Float32(), "metadata": pl.Binary()})
+    rows = [[(key, float(score), order.choice((None, b"", b"m" * 20))) for score, key in table] for table in tables]
+    frames = [pl.DataFrame(table, schema=schema, orient="row") for table in rows]
+    found: list[list[tuple[bytes, float, bytes | None]]] = []
+    first = 0
+    while first <= LAST:
+        window = Window(first, most)
+        places = list(enumerate(frames))
+        order.shuffle(places)
+        for number, frame in places:
+            window.add((0, number), frame)
+        taken = pl.concat([pl.DataFrame(schema=schema), *window.tables()])
+        assert len(taken) >= most or window.last == LAST
+        found.append(taken.rows())
+        first = window.last + 1
+    ranked = [ranks_in(pl.DataFrame(part, schema=schema, orient="row")) for part in found]
+    assert all(one.max() < other.min() for one, other in pairwise(ranked) if len(one) and len(other))
+    everything = sorted((row for table in rows for row in table), key=repr)
+    assert sorted((row for part in found for row in part), key=repr) == everything

@@ -107,8 +107,8 @@ def context(**properties: str) -> JobContext:
 WAYS = (
     {"mapreduce_job_reduces": "1"},
     {"mapreduce_job_reduces": "3"},
-    {"mapreduce_job_reduces": "1", "minutch_engine_memory": "2000"},
-    {"mapreduce_job_reduces": "4", "minutch_engine_memory": "300"},
+    {"mapreduce_job_reduces": "1", "minutch_memory": "2000"},
+    {"mapreduce_job_reduces": "4", "minutch_memory": "300"},
 )
 """Configurations under which the same comes out: partitions, and memory that spills."""
 

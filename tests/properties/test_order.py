@@ -182,9 +182,7 @@ def output(job: Job, seed: Random, machine: Machine, more: Mapping[str, str] = M
     """The job's output and counters, for the input that `seed` stands for; `more` are properties."""
     random = Random()
     random.setstate(seed.getstate())
-    job_context = context(
-        {"minutch.engine.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts), **more}
-    )
+    job_context = context({"minutch.memory": machine.memory, "mapreduce.job.reduces": str(machine.parts), **more})
     with TemporaryDirectory() as folder, on(machine):
         lines = job(random, Path(folder), machine.parts, job_context)
     counts = [f"{name}: {count}" for report in job_context.reports.values() for name, count in report.items()]

@@ -276,7 +276,7 @@ def test_memory_and_compression_change_no_record(
     two: list[Segment], tmp_path: Path, memory: str, compression: str
 ) -> None:
     [plain] = merge(two, tmp_path / "plain")
-    values = {"minutch.engine.memory": memory, "mapreduce.output.fileoutputformat.compress.type": compression}
+    values = {"minutch.memory": memory, "mapreduce.output.fileoutputformat.compress.type": compression}
     conf = Configuration.load([]).with_values(values)
     [merged] = merge(two, tmp_path / "out", conf)
     assert records(merged.path) == records(plain.path)

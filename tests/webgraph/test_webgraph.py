@@ -81,7 +81,7 @@ def test_the_partitions_and_the_disk_make_no_difference(tmp_path: Path) -> None:
     urls = [f"http://h{i % 13}.example.{'com' if i % 3 else 'org'}/{i}?{i % 4}" for i in range(300)]
     pages = {url: [rng.choice(urls) for _ in range(rng.randrange(12))] for url in urls[:200]}
     results = []
-    for number, more in enumerate(({}, {"mapreduce.job.reduces": "3", "minutch.engine.memory": "64"})):
+    for number, more in enumerate(({}, {"mapreduce.job.reduces": "3", "minutch.memory": "64"})):
         graph, counters = made(tmp_path / str(number), pages, **{k.replace(".", "__"): v for k, v in more.items()})
         assert len(graph.nodes.parts()) == (3 if more else 1)
         results.append((links(graph.outlinks), links(graph.inlinks), nodes(graph), dict(counters)))
