@@ -32,7 +32,7 @@ def test_options_are_those_of_the_usage() -> None:
     [
         (["minutch", "rea"], ["readdb", "readhostdb", "readlinkdb", "readseg"]),
         (["minutch", "updatedb", "crawl", "-no"], ["-normalize", "-noAdditions"]),
-        (["minutch", "crawl", "--dedup"], ["--dedup-group"]),
+        (["minutch", "crawl", "--dedup-g"], ["--dedup-group"]),
         (["minutch", "inject", "/etc/host"], None),
     ],
 )

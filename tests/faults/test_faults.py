@@ -28,6 +28,8 @@ LARGE |= {"export-graphml", "sql", "report", "protocolstats", "crawlcomplete", "
 LARGE |= {"index-local", "clean"}
 """Not in the short run."""
 SMALL = [name for name in JOBS if name not in LARGE]
+SHARE = 4
+"""Of so many groups of small jobs the short run takes two; which, the seed says."""
 
 
 def disturb(*words: str) -> None:
@@ -40,7 +42,7 @@ def disturb(*words: str) -> None:
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_a_point_of_each_kind(half: int) -> None:
-    disturb(*SMALL[half::2], "--points", "1")
+    disturb(*SMALL[(SEED + half) % SHARE :: SHARE], "--points", "1")
 
 
 def test_several_at_once() -> None:
