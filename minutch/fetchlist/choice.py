@@ -43,7 +43,8 @@ _MS_PER_DAY: Final = 86_400_000
 
 _ROOM: Final = 4
 _MORE_ROOM: Final = 200_000
-"""So many times the places there are, and some more, compete at a time; the shares of reducers may differ much."""
+"""So many times the places there are, and some more, compete at a time, if memory does not allow for more: the shares
+of reducers may differ much."""
 _ROW_BYTES: Final = 150
 """What an entry that competes takes of memory, about; its strings lie in files."""
 
@@ -152,8 +153,7 @@ class Choice:
         if options.top_n < 0 or options.top_n == select.NO_LIMIT or self._hostdb is not None:
             return select.NO_LIMIT
         room = _ROOM * options.top_n * options.max_segments + _MORE_ROOM
-        is_limited = self._conf.get_int("generate.max.count", -1) > 0
-        return max(room, memory_budget(self._conf) // 4 // _ROW_BYTES) if is_limited else room
+        return max(room, memory_budget(self._conf) // 4 // _ROW_BYTES)
 
     def selection(self, found: Sequence[pl.DataFrame]) -> select.Selection:
         """Who gets a place among the entries that were found to be due."""
