@@ -136,7 +136,7 @@ def due(
 
 
 def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:
-    return filters.filter_column(decode_keys(frame["key"])).is_not_null()
+    return filters.filter_column(decode_keys(frame["key"]), distinct=True).is_not_null()
 
 
 def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:

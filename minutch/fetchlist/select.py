@@ -142,11 +142,6 @@ class Selection:
         self._quotas = [Quota(self._limit, segments, self._max_count) for _ in range(reducers)]
 
     @property
-    def places(self) -> int | None:
-        """How many places there are; None if there is no end of them."""
-        return self._limit * self._segments * self._reducers if self._limit >= 0 else None
-
-    @property
     def is_full(self) -> bool:
         """Whether no further entry can get a place."""
         return all(quota.is_full for quota in self._quotas)
@@ -186,7 +181,7 @@ class Selection:
 
     def _blocks(self, ranks: Ranks, keys: pl.Series) -> Iterator[Ints]:
         """The numbers of all rows, best first, a few at a time."""
-        places = NO_LIMIT if self.places is None else self.places
+        places = self._limit * self._segments * self._reducers if self._limit >= 0 else NO_LIMIT
         for rows in best_first(ranks, keys, places + max(places // 10, _BLOCK)):  # reducers' shares differ a little
             for start in range(0, len(rows), _BLOCK):
                 yield rows[start : start + _BLOCK]

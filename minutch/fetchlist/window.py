@@ -14,6 +14,7 @@ import polars as pl
 
 from minutch.fetchlist.select import Ranks, ranks_in
 from minutch.records.batch import own_column
+from minutch.tables.parallel import for_each
 
 LAST: Final = (1 << 64) - 1
 """The highest rank there may be."""
@@ -24,24 +25,25 @@ Place = tuple[int, int]
 class Window:
     """The entries with ranks from `first` on: the best `most` of them, and all that are ranked as the last of these.
 
-    Tables may come from several threads, in any order.
+    Tables may come from several threads, in any order. They are ranked when some entries have to go, not before.
     """
 
     def __init__(self, first: int, most: int) -> None:
         self.last = LAST
         """The highest rank in the window."""
         self._first, self._most = first, most
-        self._held: dict[Place, tuple[pl.DataFrame, Ranks]] = {}
+        self._held: dict[Place, tuple[pl.DataFrame, Ranks | None]] = {}
         self._rows = 0
         self._lock = Lock()
 
     def add(self, place: Place, table: pl.DataFrame) -> None:
         """Take in what of a table of entries that are due is in the window."""
-        ranks = ranks_in(table)
-        table, ranks = _between(table, ranks, self._first, self.last)
+        held: tuple[pl.DataFrame, Ranks | None] = table, None
+        if self._first or self.last < LAST:
+            held = _between(table, ranks_in(table), self._first, self.last)
         with self._lock:
-            self._held[place] = table, ranks
-            self._rows += len(table)
+            self._held[place] = held
+            self._rows += len(held[0])
             if self._rows > 2 * self._most:
                 self._close()
 
@@ -53,12 +55,17 @@ class Window:
 
     def _close(self) -> None:
         """Move the end of the window down to where there are about as many as are wanted."""
-        ranks = np.concatenate([ranks for _, ranks in self._held.values()])
+        ranked = dict(zip(self._held, for_each(_ranked, self._held.values()), strict=True))
+        ranks = np.concatenate([own for _, own in ranked.values()])
         if len(ranks) > self._most:
             self.last = min(self.last, int(np.partition(ranks, self._most - 1)[self._most - 1]))
-        for place, (table, own) in self._held.items():
-            self._held[place] = _between(table, own, self._first, self.last)
+        self._held = {place: _between(*own, self._first, self.last) for place, own in ranked.items()}
         self._rows = sum(len(table) for table, _ in self._held.values())
+
+
+def _ranked(held: tuple[pl.DataFrame, Ranks | None]) -> tuple[pl.DataFrame, Ranks]:
+    table, ranks = held
+    return table, ranks_in(table) if ranks is None else ranks
 
 
 def _between(table: pl.DataFrame, ranks: Ranks, first: int, last: int) -> tuple[pl.DataFrame, Ranks]:

@@ -112,13 +112,13 @@ class OutlinkRules:
         return None if normalizers is None or filters is None else Sieve.of(normalizers, filters)
 
     def _judge_column(self, urls: pl.Series) -> pl.Series:
-        """A column of links as they are to be stored, null where they are not."""
+        """A column of distinct links as they are to be stored, null where they are not."""
         import polars as pl
 
         try:
             if self._normalizes:
-                urls = self._normalizers_of(SCOPE_OUTLINK).normalize_column(urls)
-            return urls if self._filters is None else self._filters.filter_column(urls)
+                urls = self._normalizers_of(SCOPE_OUTLINK).normalize_column(urls, distinct=True)
+            return urls if self._filters is None else self._filters.filter_column(urls, distinct=True)
         except MinutchError as error:
             log.warning("links are filtered one by one: %s", error)
             verdicts = [None if url is None else self._normalize_and_filter(url, SCOPE_OUTLINK) for url in urls]

@@ -121,7 +121,7 @@ class URLFilters(_Chain):
 
         With `distinct` the caller says that it does not matter if some are asked for again.
         """
-        if not distinct:
+        if self.filters and not distinct:
             return by_distinct(urls, lambda values: self.filter_column(values, distinct=True))
         return _in_turn(urls, [url_filter.filter_column for url_filter in self.filters])
 
@@ -168,7 +168,7 @@ class URLNormalizers(_Chain):
 
         With `distinct` the caller says that it does not matter if some are asked for again.
         """
-        if not distinct:
+        if self.normalizers and not distinct:
             return by_distinct(urls, lambda values: self.normalize_column(values, scope, distinct=True))
         steps, result = [normalizer.normalize_column for normalizer in self.normalizers], urls
         for turn in range(self.loop_count):
@@ -222,7 +222,7 @@ def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: 
     import polars as pl
 
     results = urls
-    for step in steps:
+    for step in steps if len(urls) else ():
         alive = results.is_not_null()
         changed = _call(step, results if alive.all() else results.filter(alive), *more)
         results = changed if alive.all() else results.clone().scatter(alive.arg_true(), changed)
