@@ -268,6 +268,8 @@ class Campaign:
             return self._unnoticed(name, bytes(data))
         folder, file = path.parent.name, path.name.removeprefix(".").removesuffix(".crc")
         if file not in ran.text or (file in {"data", "index"} and folder not in ran.text):
+            if ran.code == self.code:  # fsck finds something in any case
+                return self._unnoticed(name, bytes(data))
             return f"the error does not name the file:\n{ran.text[-800:]}"
         path.write_bytes((self.stage.state(self.job.state) / name).read_bytes())
         return self.judge(tidy=True)
