@@ -192,7 +192,7 @@ MANY_LINKS = [("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, s)) for s in (0.5
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS, NEEDS_PARSE]))
 @example([], MANY_LINKS, FEW_LINKS)
 def test_as_one_url_at_a_time(
