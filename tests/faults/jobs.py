@@ -84,13 +84,6 @@ def _marked(before: Path, after: Path, target: Path) -> None:
     marks.plan(CrawlDb(target / "crawldb"), target / "segments", NOW)
 
 
-def _first_segment(before: Path, after: Path, target: Path) -> None:
-    """Of several new segments the first is in its place."""
-    copy(after, target)
-    for segment in segments_in(target / "segments")[1:]:
-        shutil.rmtree(segment.path)
-
-
 def _without(*late: str) -> Callable[[Path, Path, Path], object]:
     """What comes last is not there yet."""
 
@@ -200,7 +193,7 @@ JOBS: Final = {
         Job("commoncrawldump-warc", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS, "-warc")),
         Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
         Job("export-arc", "linked", ("export", "arc", "{work}/segments", "{work}/dump")),
-        Job("import", "empty", ("import", "arc", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
+        Job("import", "empty", ("import", "arc", "{base}/arcs", "{work}/segments")),
         Job("export-warc", "linked", ("export", "warc", "-cdxj", "{work}/segments", "{work}/dump")),
         Job("export-wacz", "linked", ("export", "wacz", "{work}/segments", "{work}/dump/crawl.wacz")),
         *(Job(f"export-{name}", "linked", ("export", name, *_SEGMENTS[1:], "{work}/dump/file")) for name in _FILES),
@@ -218,7 +211,7 @@ JOBS: Final = {
             "linked",
             ("crawlcomplete", "-inputDirs", "{work}/crawldb", "-outputDir", "{work}/dump", "-mode", "host"),
         ),
-        Job("arc2segment", "empty", ("arc2segment", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
+        Job("arc2segment", "empty", ("arc2segment", "{base}/arcs", "{work}/segments")),
         Job(
             "import-legacy",
             "empty",
@@ -370,7 +363,7 @@ def view(work: Path) -> View:
                 found["index"] = _documents(path)
             elif path.name in {"segments", "merged"} and not database.exists():
                 for segment in segments_in(path):
-                    found |= _segment(segment, work)
+                    found |= _segment(segment, path.name)
             elif database.exists():
                 for part in database.parts():
                     found[str((path / "current" / part.name).relative_to(work))] = _records(
@@ -423,17 +416,21 @@ def _graph(path: Path, work: Path) -> View:
     return found
 
 
-def _segment(segment: Segment, work: Path) -> View:
-    """A segment's folders, those of a fetch or a parse only if its last one is there, no parse without a fetch."""
+def _segment(segment: Segment, folder: str) -> View:
+    """A segment's folders, those of a fetch or a parse only if its last one is there, no parse without a fetch.
+
+    Its place is below `folder`, even if it is yet to be moved there.
+    """
     present = [name for name in LAYOUTS if segment.has(name)]
     if FETCHED[-1] not in present:
         present = [name for name in present if name not in FETCHED + PARSED]
     elif PARSED[-1] not in present:
         present = [name for name in present if name not in PARSED]
+    place = f"{folder}/{segment.name}"
     files = [file for name in present for file in segment.data_files(name)]
-    found: View = {str(file.relative_to(work)): _records(file) for file in files}
+    found: View = {f"{place}/{file.relative_to(segment.path)}": _records(file) for file in files}
     if FETCHED[-1] in present and (segment.path / WARC).is_dir():
-        found[str((segment.path / WARC).relative_to(work))] = _archived(segment.path / WARC)
+        found[f"{place}/{WARC}"] = _archived(segment.path / WARC)
     return found
 
 
