@@ -1,6 +1,7 @@
 """The jobs that are disturbed: what each is given, its command line, and what can be seen of its work.
 
-Everything is real and made by minutch itself: pages are files (protocol-file), so that no server is needed.
+Everything is real and made by minutch itself: pages are files, so that no server is needed. Their URLs and dates are
+the same on every machine; so are the calls of a job and the bytes of its files, and a seed draws the same points.
 
     <base>/pages, <base>/seeds     read only
     <base>/work                    the watched folder: crawldb, linkdb, webgraphdb, segments, dumps
@@ -9,6 +10,7 @@ Everything is real and made by minutch itself: pages are files (protocol-file), 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
@@ -40,7 +42,8 @@ class Size:
 SMALL: Final = Size(12, 2)
 LARGE: Final = Size(120, 24)
 SETTINGS: Final = {
-    "plugin.includes": "protocol-file|urlnormalizer-pass|parse-html|scoring-opic",
+    "plugin.folders": str(Path(__file__).parent / "plugins"),
+    "plugin.includes": "protocol-pages|urlnormalizer-pass|parse-html|scoring-opic",
     "http.agent.name": "minutch-test",
     "linkdb.ignore.internal.links": "false",
     "link.ignore.internal.host": "false",
@@ -49,8 +52,12 @@ SETTINGS: Final = {
     "fetcher.threads.start.delay": "0",
     "fetcher.server.delay": "0",
     "file.crawl.parent": "false",
+    "pages.folder": "{base}/pages",
     "parser.html.workers": "1",
 }
+_SITE: Final = "http://site.example"
+_AGE: Final = 86_400
+"""How old pages are, in seconds."""
 GRAPH: Final = "webgraphdb"
 SUMS: Final = {".nutch.csv.crc", ".dump.crc"}
 """The files that they are of may be without them for an instant, never with those of another."""
@@ -122,7 +129,6 @@ _WEBGRAPH = ("webgraph", "-webgraphdb", "{work}/webgraphdb", "-segment", "{work}
 _HALF_INSTALLED = (_graph_with("nodes"), _graph_with("nodes", "inlinks"))
 
 SITEMAPS: Final = {"sitemap.url.overwrite.existing": "true", "sitemap.url.filter": "false"}
-_DAY = 86_400_000
 _SPILL = {"minutch.memory": "64", "mapreduce.job.reduces": "{more}"}
 """Everything goes through the disk, into another number of parts."""
 _SEGMENTS = ("-segment", "{work}/segments")
@@ -263,8 +269,8 @@ class Stage:
         """A job's command line, properties included."""
         name, *rest = (word.format(**self._names()) for word in job.words)
         parts = {"mapreduce.job.reduces": str(self.size.parts)}
-        own = {key: value.format(base=self.base, more=self.size.parts + 1) for key, value in job.settings.items()}
-        settings = {**SETTINGS, **parts, **own}
+        given = {**SETTINGS, **parts, **job.settings}
+        settings = {key: value.format(base=self.base, more=self.size.parts + 1) for key, value in given.items()}
         return [name, *(word for key, value in settings.items() for word in ("-D", f"{key}={value}")), *rest]
 
     def _names(self) -> dict[str, object]:
@@ -343,14 +349,14 @@ def _write_web(base: Path, count: int) -> None:
         '<writers><writer id="local" class="minutch.LocalIndexWriter"><parameters>'
         '<param name="threads" value="1"/></parameters></writer></writers>'
     )
-    urls = [f"file:{pages}/{number}.html" for number in range(count // 3)]
+    urls = [f"{_SITE}/{number}.html" for number in range(count // 3)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
-    listed = "".join(
-        f"<url><loc>{url}</loc><priority>0.9</priority></url>" for url in [*urls, f"file:{pages}/new.html"]
-    )
+    listed = "".join(f"<url><loc>{url}</loc><priority>0.9</priority></url>" for url in [*urls, f"{_SITE}/new.html"])
     (pages / "map.xml").write_text(f"<urlset>{listed}</urlset>")
-    (base / "sitemaps/list.txt").write_text(f"file:{pages}/map.xml")
-    (base / "more/seeds.txt").write_text("\n".join([f"{urls[0]}\tcolour=red", f"file:{pages}/9.html", "file:/nowhere"]))
+    (base / "sitemaps/list.txt").write_text(f"{_SITE}/map.xml")
+    (base / "more/seeds.txt").write_text("\n".join([f"{urls[0]}\tcolour=red", f"{_SITE}/9.html", f"{_SITE}/nowhere"]))
+    for page in pages.iterdir():
+        os.utime(page, (NOW // 1000 - _AGE, NOW // 1000 - _AGE))
 
 
 def view(work: Path) -> View:
