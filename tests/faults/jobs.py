@@ -445,9 +445,9 @@ def _archived(folder: Path) -> Records:
     found = []
     for path in folder.iterdir():
         with path.open("rb") as file:
-            for record in ArchiveIterator(file, no_record_parse=True, check_digests="raise"):
+            for record in ArchiveIterator(file, check_digests="raise"):
                 name = f"{record.rec_type} {record.rec_headers.get_header('WARC-Target-URI')}"
-                block = record.raw_stream.read()
+                block = f"{record.http_headers or ''}".encode() + record.raw_stream.read()
                 if record.rec_type != "warcinfo":
                     found.append((name.encode(), block))
     return sorted(found)

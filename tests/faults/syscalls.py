@@ -72,9 +72,9 @@ _RENAME_EXCHANGE = 2
 _PAGE = 4096
 
 _CHANCE = re.compile(
-    r"(?<=\.spill-)[^/ ]+|(?<=[-.])\d{2,}-\d{2,}-[^/ ]+(?=\.\d+(?:[/ ]|$))|(?<=[-.])\d{2,7}(?=[-/ ]|$)"
+    r"(?<=\.spill-)[^/ ]+|(?<=[-.])\d{2,}-\d{2,}-[^/ ]+(?=\.\d+(?:[/ ]|$))|(?<=[-.])(?:\d{2,7}|\d{15})(?=[-/ ]|$)"
 )
-"""What differs from run to run, or from machine to machine, in the names of work files: process ids, hosts, the like."""
+"""What differs from run to run or between machines in the names of work files: process ids, hosts, the like."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
