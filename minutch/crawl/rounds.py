@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minutch.errors import LockedError, StoreError
+from minutch.segment.places import finish_others
 from minutch.segment.store import segments_in
 from minutch.tables.database import Database
 from minutch.tables.install import NEW, sync_path
@@ -85,19 +86,21 @@ def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None
 
 
 def segments(crawl_dir: Path) -> list[str]:
-    """The names of the segments, oldest first; hidden folders are none."""
+    """The names of the segments in their places, oldest first; hidden folders are none."""
     folder = crawl_dir / "segments"
-    return [segment.name for segment in segments_in(folder)] if folder.is_dir() else []
+    found = segments_in(folder) if folder.is_dir() else []
+    return [segment.name for segment in found if segment.path.parent == folder]
 
 
 def clear_left_overs(crawl_dir: Path) -> None:
-    """Remove what jobs that were killed have left in the segments and, unless it is in use, in a database."""
+    """Remove, or put in its place, what killed jobs have left in the segments and, unless in use, in a database."""
     for name in ("crawldb", "linkdb"):
         database = Database(crawl_dir / name)
         if database.path.is_dir():
             with suppress(LockedError), database.lock():
                 pass  # who takes the lock clears away
     folder = crawl_dir / "segments"
+    finish_others(folder)
     for place in (folder, *(folder / name for name in segments(crawl_dir))):
         clear(place, NEW)
         remove(place / LOGS_OF_DONE)

@@ -8,6 +8,7 @@ from typing import Final
 
 from minutch.fetchlist.marks import RECORD as GENERATED
 from minutch.fsck.problems import Problem, Remedy
+from minutch.segment.places import waiting
 from minutch.segment.store import LAYOUTS, WARC, Segment
 from minutch.tables.install import CURRENT, NEW, SPILL, beside
 from minutch.tables.lock import LOCK_NAME, Owner
@@ -55,6 +56,8 @@ def in_database(database: Path, names: Sequence[str] = (CURRENT,)) -> Iterator[P
 def in_segments(folder: Path) -> Iterator[Problem]:
     """What lies in a folder of segments that is no segment."""
     yield from _work_folders(folder, NEW)
+    for path in waiting(folder):
+        yield Problem(path, "the segments of a job that was killed when it had made all of them", Remedy.PLACE)
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith((".", "_")) and not any(path.iterdir()):
             yield Problem(path, "an empty segment", Remedy.REMOVE)

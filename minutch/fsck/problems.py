@@ -14,6 +14,7 @@ class Remedy(Enum):
 
     NONE = "by hand"
     REMOVE = "remove it"
+    PLACE = "put them in their places"
     INDEX = "make the index from the data"
     CHECKSUMS = "write the checksums again: all records can be read"
     REWRITE = "sort and partition the records again"

@@ -20,6 +20,7 @@ from minutch.formats.recordsort import Record, sort_records
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.fsck.problems import Problem, Remedy
 from minutch.records.webgraph import LinkDatum
+from minutch.segment.places import finish_others
 from minutch.segment.store import LAYOUTS, Segment
 from minutch.tables.database import Database, part_name, part_paths
 from minutch.tables.install import sync_path
@@ -41,6 +42,11 @@ def remove(problem: Problem) -> None:
         shutil.rmtree(problem.path)
     else:
         problem.path.unlink(missing_ok=True)
+
+
+def put_in_place(problem: Problem) -> None:
+    """Put segments that are not in their places there."""
+    finish_others(problem.path.parent)
 
 
 def make_index(problem: Problem) -> None:
@@ -154,6 +160,7 @@ def _records(path: Path, dropping: bool, dropped: Dropped) -> Iterator[Record]:
 
 MEND: dict[Remedy, Callable[[Problem], None]] = {
     Remedy.REMOVE: remove,
+    Remedy.PLACE: put_in_place,
     Remedy.INDEX: make_index,
     Remedy.CHECKSUMS: write_checksums,
 }

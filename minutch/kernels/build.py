@@ -9,9 +9,10 @@ if they have the type, `ndarray`, and the kind of elements that the kernel wants
 from __future__ import annotations
 
 import importlib
+import os
+import pickle
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from minutch.errors import StoreError
@@ -36,10 +37,11 @@ _LETTERS = {
 _C_LIBRARY = {"malloc", "free", "memcpy", "memmove", "memset", "memcmp"}
 
 
-def compile_into(folder: str, names: list[str]) -> None:
-    """What a worker does: the object code of some modules, a file each."""
-    for name in names:
-        Path(folder, name).write_bytes(compile_module(name))
+def send_modules(names: list[str]) -> None:
+    """What a worker does: the object code of some modules goes to stdout, as a pickled dict, and nothing else does."""
+    with os.fdopen(os.dup(1), "wb") as out:
+        os.dup2(2, 1)
+        pickle.dump({name: compile_module(name) for name in names}, out)
 
 
 def compile_module(name: str) -> bytes:

@@ -6,23 +6,25 @@ The digest is that of the sources of kernels and of the processor that the code 
 package comes first (an installation compiles kernels there), then the user's cache, then one in the system's temporary
 folder that belongs to the user alone. Where nothing is found, all kernels are compiled, by processes that
 run `build`, into the first of them that can be written. Where none can, they are compiled for this process alone and
-the log says so.
+the log says so. What a killed process left half-written (`.new`) goes when the next one writes there.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
 import os
+import pickle
 import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from subprocess import PIPE, Popen
-from tempfile import TemporaryDirectory, gettempdir, mkdtemp
+from tempfile import gettempdir
 from threading import RLock
 from typing import Any
 
@@ -35,13 +37,14 @@ WIDE = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 """What a processor must have for x86-64-v3, the level that kernels are compiled for where they can be."""
 KEPT = 4
 """Versions of compiled kernels that stay in a folder."""
+_NEW = ".new"
 _DIGEST_SIZE = 32
 _SOURCES = Path(__file__).parents[2]
 _WORKER = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from minutch.kernels.build import compile_into
-compile_into(sys.argv[2], sys.argv[3:])
+from minutch.kernels.build import send_modules
+send_modules(sys.argv[2:])
 """
 
 _lock = RLock()
@@ -105,20 +108,39 @@ def install(objects: dict[str, bytes]) -> Path | None:
             folder.mkdir(mode=0o700 if is_shared else 0o755, parents=True, exist_ok=True)
             if not _is_ours(folder):
                 continue
-            new = Path(mkdtemp(prefix=".new-", dir=folder))
-            for module, code in objects.items():
-                (new / f"{module}.o").write_bytes(code + hashlib.sha256(code).digest())
-            new.chmod(0o755)
-            final = folder / version()
-            try:
-                new.rename(final)
-            except OSError:  # another process was faster
-                shutil.rmtree(new)
-            _forget_old(folder)
+            with _alone_in(folder):
+                _write(objects, folder)
+                _forget_old(folder)
         except OSError:
             continue
-        return final
+        return folder / version()
     return None
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the system's lock of a folder, which is free as soon as its process is gone."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write(objects: dict[str, bytes], folder: Path) -> None:
+    """Write object code, whole or not at all; what is there already stays."""
+    new = folder / _NEW
+    shutil.rmtree(new, ignore_errors=True)
+    try:
+        new.mkdir(mode=0o700)
+        for module, code in objects.items():
+            (new / f"{module}.o").write_bytes(code + hashlib.sha256(code).digest())
+        new.chmod(0o755)
+        if not (folder / version()).exists():  # else another process was faster
+            new.rename(folder / version())
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def _is_ours(folder: Path) -> bool:
@@ -148,15 +170,20 @@ def compile_all() -> dict[str, bytes]:
     """The object code of all modules of kernels, compiled by a process for each core. Raises StoreError."""
     names = modules()
     count = min(len(names), os.cpu_count() or 1)
-    with TemporaryDirectory(prefix="minutch-kernels-") as folder:
-        command = [sys.executable, "-c", _WORKER, str(_SOURCES), folder]
-        shares = [names[first::count] for first in range(count)]
-        running = [Popen([*command, *share], stderr=PIPE) for share in shares]
+    command = [sys.executable, "-c", _WORKER, str(_SOURCES)]
+    shares = [names[first::count] for first in range(count)]
+    running = [Popen([*command, *share], stdout=PIPE, stderr=PIPE) for share in shares]
+    found: dict[str, bytes] = {}
+    try:
         for process in running:
-            _, errors = process.communicate()
+            output, errors = process.communicate()
             if process.returncode:
                 raise StoreError(f"kernels could not be compiled: {errors.decode(errors='replace').strip()[-2000:]}")
-        return {name: Path(folder, name).read_bytes() for name in names}
+            found |= pickle.loads(output)
+    finally:
+        for process in running:
+            process.kill()
+    return found
 
 
 @cache

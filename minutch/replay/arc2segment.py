@@ -37,7 +37,7 @@ def run(args: list[str], context: JobContext) -> int:
     log.info("ArcSegmentCreator: starting")
     log.info("ArcSegmentCreator: arc files dir: %s", files)
     rules = Rules(normalize=True, filter=True, describe=_with_version)
-    context.report("ArcSegmentCreator", replay([files], parent, rules, context))
+    context.report("ArcSegmentCreator", replay("arc2segment", [files], parent, rules, context))
     log.info("ArcSegmentCreator: finished")
     return 0
 

@@ -1,13 +1,13 @@
 """New segments for visits: the first visit to each URL goes into the first segment, the second into the second, …
 
 So a segment holds a URL once, as after a fetch, and no visit is lost; `mergesegs` makes one of them, with the newest.
-What comes goes to a log as a fetch has it, which is closed in the end as a fetch is: sorted on disk, whole or not at
-all.
+What comes goes to a log as a fetch has it, which is closed in the end as a fetch is: sorted on disk. All segments of an
+import appear at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -20,8 +20,9 @@ from minutch.fetch.log import FetchLog, Frame, Part
 from minutch.fetch.recorder import Recorder
 from minutch.fetch.session import make_recorder
 from minutch.fetch.settings import FetchSettings
-from minutch.segment.store import Segment, place_segment, segment_name
-from minutch.tables.install import NEW, make_directory, sync_path, sync_tree
+from minutch.segment.places import place_together, segment_name
+from minutch.segment.store import Segment
+from minutch.tables.install import NEW, make_directory
 from minutch.tables.success import mark_success
 from minutch.tables.workfolders import remove, work_folder
 
@@ -56,6 +57,9 @@ class NewSegments:
         self._names = _free_names(parent, now)
         self._segments: list[NewSegment] = []
 
+    def __len__(self) -> int:
+        return len(self._segments)
+
     def number(self, number: int) -> NewSegment | None:
         """The segment of this number, from 0 on; None beyond the last that may be."""
         if number >= MOST:
@@ -70,17 +74,14 @@ class NewSegments:
         recorder = make_recorder(name, self._settings, self._conf)
         return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", stored_codec(self._conf)))
 
-    def finish(self) -> list[Path]:
-        """Close all segments and put them in their places, in the order of their names."""
+    def finish(self, job: str, counters: Mapping[str, int]) -> list[Path]:
+        """Close all segments and put them in their places, as the work of `job`; returns these in order."""
         for each in self._segments:
             each.log.close()
             close_segment(each.segment, [each.log.path], _PARTS, self._conf, 0)
             remove(each.segment.path / _LOG)
             mark_success(self._conf, each.segment.path)
-        sync_tree(self.work)
-        found = [place_segment(each.segment.path, self._parent, _time(each.segment)) for each in self._segments]
-        sync_path(self._parent)
-        return found
+        return place_together(self.work, self._parent, job, counters)
 
     def discard(self) -> None:
         """Close what is open; the work folder goes with all that is in it."""
@@ -107,7 +108,3 @@ def _free_names(parent: Path, now: int) -> Iterator[str]:
         if not (parent / name).exists():
             yield name
         time += timedelta(seconds=1)
-
-
-def _time(segment: Segment) -> int:
-    return int(datetime.strptime(segment.name, "%Y%m%d%H%M%S").timestamp() * 1000)

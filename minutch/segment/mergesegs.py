@@ -33,6 +33,7 @@ from minutch.records.crawldatum import STATUS_SIGNATURE, CrawlDatum
 from minutch.segment.mergestreams import Streams
 from minutch.segment.mergewriter import SegmentsWriter
 from minutch.segment.merging import Piece, Slices, Tables, newest
+from minutch.segment.places import segment_name
 from minutch.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -44,7 +45,6 @@ from minutch.segment.store import (
     Segment,
     compression_of,
     decode,
-    segment_name,
     segments_in,
 )
 from minutch.tables.database import record_estimate

@@ -22,7 +22,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import minutch.records  # noqa: F401 - its classes are what `lookup` finds
@@ -35,6 +34,7 @@ from minutch.formats.mapfile import DATA, MapFileReader, MapFileWriter
 from minutch.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import UTF8, Writable
+from minutch.segment.places import place_segment, segments_of, waiting
 from minutch.tables.compression import compression_type
 from minutch.tables.database import part_name, part_paths
 from minutch.tables.install import NEW, make_directory, sync_path, sync_tree
@@ -261,11 +261,6 @@ def compression_of(folder: str, conf: Configuration) -> str:
     return LAYOUTS[folder].compression or compression_type(conf)
 
 
-def segment_name(ms: int) -> str:
-    """The name of a segment made at `ms`: local time, as Nutch's."""
-    return datetime.fromtimestamp(ms / 1000).strftime("%Y%m%d%H%M%S")
-
-
 @contextmanager
 def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
     """A new segment in `parent`, whose first `folder` is to be filled; it gets its place and name when the block ends.
@@ -283,26 +278,16 @@ def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
         sync_path(parent)
 
 
-def place_segment(directory: Path, parent: Path, now: int) -> Path:
-    """Rename a complete segment to the first free name from `now` (ms) on."""
-    time = datetime.fromtimestamp(now / 1000)
-    while True:
-        path = parent / time.strftime("%Y%m%d%H%M%S")
-        if not path.exists():
-            try:
-                return directory.rename(path)
-            except OSError as exc:
-                if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:  # another's, made meanwhile
-                    raise
-        time += timedelta(seconds=1)
-
-
 def segments_in(directory: Path) -> list[Segment]:
-    """The directories in `directory`, in the order of their names; hidden ones are left out."""
+    """The directories in `directory`, in the order of their names; hidden ones are left out.
+
+    Those that a killed import has finished are among them, although not yet in their places (`places`).
+    """
     if not directory.is_dir():
         raise StoreError(f"Input path does not exist: {directory}")
-    entries = sorted(directory.iterdir(), key=lambda entry: entry.name)
-    return [Segment(entry) for entry in entries if entry.is_dir() and not entry.name.startswith((".", "_"))]
+    entries = [entry for entry in directory.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))]
+    entries += [path for folder in waiting(directory) for path in segments_of(folder)]
+    return [Segment(entry) for entry in sorted(entries, key=lambda entry: entry.name)]
 
 
 def text_key(url: bytes) -> bytes:

@@ -28,12 +28,16 @@ _NAME = re.compile(r"(\d+)(?:-(\d+)-(.+?)(?:\.\d+)?)?")
 def make_folder(parent: Path, prefix: str) -> Path:
     """A new, empty folder of this process in `parent`, after those of dead processes have been removed."""
     clear(parent, prefix)
-    owner = Owner.current()
-    name = f"{prefix}{owner.pid}-{owner.started}-{owner.host}"
     parent.mkdir(parents=True, exist_ok=True)
-    path = parent / f"{name}.{next(_numbers)}"
+    path = own_name(parent, prefix)
     path.mkdir()
     return path
+
+
+def own_name(parent: Path, prefix: str) -> Path:
+    """A name in `parent` for a folder of this process, which no other folder has."""
+    owner = Owner.current()
+    return parent / f"{prefix}{owner.pid}-{owner.started}-{owner.host}.{next(_numbers)}"
 
 
 @contextmanager

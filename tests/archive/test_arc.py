@@ -23,7 +23,8 @@ from minutch.job import Counters, JobContext
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_GONE, STATUS_FETCH_REDIR_PERM, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import CONTENT_FETCH_TIME_KEY, IP_ADDRESS_KEY, RESPONSE_HEADERS_KEY, Metadata
-from minutch.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer, segment_name
+from minutch.segment.places import segment_name
+from minutch.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
 
 TIME = 1_341_826_131_693
 HEAD = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -88,11 +89,12 @@ def test_what_killed_jobs_left_goes(tmp_path: Path) -> None:
     gone = f".new-{2**22 + 1}"
     make(tmp_path, "1", {"crawl_generate", gone})
     names = ("crawldb/current", "crawldb/.previous", f"linkdb/.spill-{2**22 + 1}", "linkdb/current", "x/.next")
-    for folder in (*names, "segments/1/_fetch-done"):
+    imported = f"segments/.import-{2**22 + 1}-1-{socket.gethostname()}.0/20260101000000"
+    for folder in (*names, "segments/1/_fetch-done", imported):
         (tmp_path / folder).mkdir(parents=True)
     clear_left_overs(tmp_path)
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*")} == {
-        "segments/1", "crawldb/current", "linkdb/current", "x/.next",
+        "segments/1", "segments/20260101000000", "crawldb/current", "linkdb/current", "x/.next",
     }  # fmt: skip
     assert [path.name for path in (tmp_path / "segments/1").iterdir()] == ["crawl_generate"]
 

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from pathlib import Path
 
+from minutch.kernels import library
 from tests.faults.campaign import KINDS, Campaign, Found, Point
 from tests.faults.jobs import JOBS, LARGE, SMALL, Stage
 from tests.faults.races import Races
@@ -35,6 +36,7 @@ _LOADED = ("minutch.kernels.library", "minutch.fetch.fetch", "minutch.parse.pars
 def main() -> int:
     """Run campaigns as the command line says."""
     options = _options()
+    library.warm()
     pin()
     for module in _LOADED:
         importlib.import_module(module)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.errors import MinutchError
+from minutch.tables.lock import LOCK_NAME
 from tests.faults.disk import KEPT, LOST, TORN, ZEROS, Disk, copy
 from tests.faults.jobs import Job, Stage, View, fingerprint, left_over, restore, view
 from tests.faults.syscalls import Call
@@ -194,7 +195,7 @@ class Campaign:
     def damages(self) -> Iterator[tuple[str, Point]]:
         before = self.stage.state(self.job.state)
         for path in sorted(before.rglob("*")):
-            if path.is_file() and not {".fetchstate", "old"} & set(path.parts):
+            if path.is_file() and path.name != LOCK_NAME and not {".fetchstate", "old"} & set(path.parts):
                 name, size = str(path.relative_to(before)), path.stat().st_size
                 for at in range(size):
                     yield f"flip {name} {at}", lambda name=name, at=at: self._damaged(name, at, cut=False)  # type: ignore[misc]

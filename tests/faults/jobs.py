@@ -1,6 +1,7 @@
 """The jobs that are disturbed: what each is given, its command line, and what can be seen of its work.
 
-Everything is real and made by minutch itself: pages are files (protocol-file), so that no server is needed.
+Everything is real and made by minutch itself: pages are files, so that no server is needed. Their URLs and dates are
+the same on every machine; so are the calls of a job and the bytes of its files, and a seed draws the same points.
 
     <base>/pages, <base>/seeds     read only
     <base>/work                    the watched folder: crawldb, linkdb, webgraphdb, segments, dumps
@@ -9,6 +10,7 @@ Everything is real and made by minutch itself: pages are files (protocol-file), 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
@@ -40,7 +42,8 @@ class Size:
 SMALL: Final = Size(12, 2)
 LARGE: Final = Size(120, 24)
 SETTINGS: Final = {
-    "plugin.includes": "protocol-file|urlnormalizer-pass|parse-html|scoring-opic",
+    "plugin.folders": str(Path(__file__).parent / "plugins"),
+    "plugin.includes": "protocol-pages|urlnormalizer-pass|parse-html|scoring-opic",
     "http.agent.name": "minutch-test",
     "linkdb.ignore.internal.links": "false",
     "link.ignore.internal.host": "false",
@@ -49,8 +52,12 @@ SETTINGS: Final = {
     "fetcher.threads.start.delay": "0",
     "fetcher.server.delay": "0",
     "file.crawl.parent": "false",
+    "pages.folder": "{base}/pages",
     "parser.html.workers": "1",
 }
+_SITE: Final = "http://site.example"
+_AGE: Final = 86_400
+"""How old pages are, in seconds."""
 GRAPH: Final = "webgraphdb"
 SUMS: Final = {".nutch.csv.crc", ".dump.crc"}
 """The files that they are of may be without them for an instant, never with those of another."""
@@ -82,13 +89,6 @@ def _marked(before: Path, after: Path, target: Path) -> None:
     copy(after, target)
     copy(before / "crawldb", target / "crawldb")
     marks.plan(CrawlDb(target / "crawldb"), target / "segments", NOW)
-
-
-def _first_segment(before: Path, after: Path, target: Path) -> None:
-    """Of several new segments the first is in its place."""
-    copy(after, target)
-    for segment in segments_in(target / "segments")[1:]:
-        shutil.rmtree(segment.path)
 
 
 def _without(*late: str) -> Callable[[Path, Path, Path], object]:
@@ -129,7 +129,6 @@ _WEBGRAPH = ("webgraph", "-webgraphdb", "{work}/webgraphdb", "-segment", "{work}
 _HALF_INSTALLED = (_graph_with("nodes"), _graph_with("nodes", "inlinks"))
 
 SITEMAPS: Final = {"sitemap.url.overwrite.existing": "true", "sitemap.url.filter": "false"}
-_DAY = 86_400_000
 _SPILL = {"minutch.memory": "64", "mapreduce.job.reduces": "{more}"}
 """Everything goes through the disk, into another number of parts."""
 _SEGMENTS = ("-segment", "{work}/segments")
@@ -200,7 +199,7 @@ JOBS: Final = {
         Job("commoncrawldump-warc", "linked", ("commoncrawldump", "-outputDir", "{work}/dump", *_SEGMENTS, "-warc")),
         Job("warc", "linked", ("warc", "{work}/dump", "-dir", "{work}/segments", "-includeParseText")),
         Job("export-arc", "linked", ("export", "arc", "{work}/segments", "{work}/dump")),
-        Job("import", "empty", ("import", "arc", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
+        Job("import", "empty", ("import", "arc", "{base}/arcs", "{work}/segments")),
         Job("export-warc", "linked", ("export", "warc", "-cdxj", "{work}/segments", "{work}/dump")),
         Job("export-wacz", "linked", ("export", "wacz", "{work}/segments", "{work}/dump/crawl.wacz")),
         *(Job(f"export-{name}", "linked", ("export", name, *_SEGMENTS[1:], "{work}/dump/file")) for name in _FILES),
@@ -218,7 +217,7 @@ JOBS: Final = {
             "linked",
             ("crawlcomplete", "-inputDirs", "{work}/crawldb", "-outputDir", "{work}/dump", "-mode", "host"),
         ),
-        Job("arc2segment", "empty", ("arc2segment", "{base}/arcs", "{work}/segments"), between=(_first_segment,)),
+        Job("arc2segment", "empty", ("arc2segment", "{base}/arcs", "{work}/segments")),
         Job(
             "import-legacy",
             "empty",
@@ -270,8 +269,8 @@ class Stage:
         """A job's command line, properties included."""
         name, *rest = (word.format(**self._names()) for word in job.words)
         parts = {"mapreduce.job.reduces": str(self.size.parts)}
-        own = {key: value.format(base=self.base, more=self.size.parts + 1) for key, value in job.settings.items()}
-        settings = {**SETTINGS, **parts, **own}
+        given = {**SETTINGS, **parts, **job.settings}
+        settings = {key: value.format(base=self.base, more=self.size.parts + 1) for key, value in given.items()}
         return [name, *(word for key, value in settings.items() for word in ("-D", f"{key}={value}")), *rest]
 
     def _names(self) -> dict[str, object]:
@@ -350,14 +349,14 @@ def _write_web(base: Path, count: int) -> None:
         '<writers><writer id="local" class="minutch.LocalIndexWriter"><parameters>'
         '<param name="threads" value="1"/></parameters></writer></writers>'
     )
-    urls = [f"file:{pages}/{number}.html" for number in range(count // 3)]
+    urls = [f"{_SITE}/{number}.html" for number in range(count // 3)]
     (base / "seeds/seeds.txt").write_text("\n".join(urls))
-    listed = "".join(
-        f"<url><loc>{url}</loc><priority>0.9</priority></url>" for url in [*urls, f"file:{pages}/new.html"]
-    )
+    listed = "".join(f"<url><loc>{url}</loc><priority>0.9</priority></url>" for url in [*urls, f"{_SITE}/new.html"])
     (pages / "map.xml").write_text(f"<urlset>{listed}</urlset>")
-    (base / "sitemaps/list.txt").write_text(f"file:{pages}/map.xml")
-    (base / "more/seeds.txt").write_text("\n".join([f"{urls[0]}\tcolour=red", f"file:{pages}/9.html", "file:/nowhere"]))
+    (base / "sitemaps/list.txt").write_text(f"{_SITE}/map.xml")
+    (base / "more/seeds.txt").write_text("\n".join([f"{urls[0]}\tcolour=red", f"{_SITE}/9.html", f"{_SITE}/nowhere"]))
+    for page in pages.iterdir():
+        os.utime(page, (NOW // 1000 - _AGE, NOW // 1000 - _AGE))
 
 
 def view(work: Path) -> View:
@@ -370,7 +369,7 @@ def view(work: Path) -> View:
                 found["index"] = _documents(path)
             elif path.name in {"segments", "merged"} and not database.exists():
                 for segment in segments_in(path):
-                    found |= _segment(segment, work)
+                    found |= _segment(segment, path.name)
             elif database.exists():
                 for part in database.parts():
                     found[str((path / "current" / part.name).relative_to(work))] = _records(
@@ -423,17 +422,21 @@ def _graph(path: Path, work: Path) -> View:
     return found
 
 
-def _segment(segment: Segment, work: Path) -> View:
-    """A segment's folders, those of a fetch or a parse only if its last one is there, no parse without a fetch."""
+def _segment(segment: Segment, folder: str) -> View:
+    """A segment's folders, those of a fetch or a parse only if its last one is there, no parse without a fetch.
+
+    Its place is below `folder`, even if it is yet to be moved there.
+    """
     present = [name for name in LAYOUTS if segment.has(name)]
     if FETCHED[-1] not in present:
         present = [name for name in present if name not in FETCHED + PARSED]
     elif PARSED[-1] not in present:
         present = [name for name in present if name not in PARSED]
+    place = f"{folder}/{segment.name}"
     files = [file for name in present for file in segment.data_files(name)]
-    found: View = {str(file.relative_to(work)): _records(file) for file in files}
+    found: View = {f"{place}/{file.relative_to(segment.path)}": _records(file) for file in files}
     if FETCHED[-1] in present and (segment.path / WARC).is_dir():
-        found[str((segment.path / WARC).relative_to(work))] = _archived(segment.path / WARC)
+        found[f"{place}/{WARC}"] = _archived(segment.path / WARC)
     return found
 
 
@@ -442,9 +445,9 @@ def _archived(folder: Path) -> Records:
     found = []
     for path in folder.iterdir():
         with path.open("rb") as file:
-            for record in ArchiveIterator(file, no_record_parse=True, check_digests="raise"):
+            for record in ArchiveIterator(file, check_digests="raise"):
                 name = f"{record.rec_type} {record.rec_headers.get_header('WARC-Target-URI')}"
-                block = record.raw_stream.read()
+                block = f"{record.http_headers or ''}".encode() + record.raw_stream.read()
                 if record.rec_type != "warcinfo":
                     found.append((name.encode(), block))
     return sorted(found)

@@ -71,8 +71,10 @@ _AT_REMOVEDIR = 0x200
 _RENAME_EXCHANGE = 2
 _PAGE = 4096
 
-_CHANCE = re.compile(r"(?<=\.spill-)[^/ ]+|(?<=[-.])\d{2,7}(?=[-/ ]|$)")
-"""What differs from run to run in the names of work files: process ids and the like."""
+_CHANCE = re.compile(
+    r"(?<=\.spill-)[^/ ]+|(?<=[-.])\d{2,}-\d{2,}-[^/ ]+(?=\.\d+(?:[/ ]|$))|(?<=[-.])(?:\d{2,7}|\d{15})(?=[-/ ]|$)"
+)
+"""What differs from run to run or between machines in the names of work files: process ids, hosts, the like."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -233,6 +233,18 @@ def test_leftovers_and_locks(crawl: Path) -> None:
     assert [line.partition(": ")[0] for line in lines] == [f"{crawl}/.locked", f"{crawl}/.round"]
 
 
+def test_segments_that_are_not_in_their_places(crawl: Path) -> None:
+    folder = crawl / f"segments/.import-{GONE_PID}-1-{socket.gethostname()}.0"
+    write_segment(folder / "20260101000001", [("http://a.example/", CrawlDatum(STATUS_FETCH_SUCCESS, 100, 1.0))])
+    (folder / "import.json").write_text('{"job": "x", "counters": {}}')
+    said = f"{folder}: the segments of a job that was killed when it had made all of them"
+    assert said in fsck(crawl)[1]
+    lines = fsck(crawl, "-repair")[1]
+    assert f"repaired: {folder}: put them in their places" in lines
+    assert {path.name for path in (crawl / "segments").iterdir()} == {"20260101000000", "20260101000001"}
+    assert said not in fsck(crawl)[1]
+
+
 def test_segments_against_each_other_and_the_crawldb(crawl: Path) -> None:
     one = crawl / "segments/20260101000001"
     new = [("http://new.example/", CrawlDatum(STATUS_FETCH_SUCCESS, 100, 1.0))]

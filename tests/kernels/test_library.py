@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +116,28 @@ def test_old_versions_go(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
     library.warm()
     assert len(list(tmp_path.glob("kernels-*"))) == library.KEPT
     assert (tmp_path / library.version()).is_dir()
+
+
+def test_what_a_killed_process_left_goes(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".new").mkdir()
+    (tmp_path / ".new/half.o").write_bytes(b"half")
+    places(fresh, tmp_path)
+    assert library.warm()
+    assert [path.name for path in tmp_path.iterdir()] == [library.version()]
+    assert not (tmp_path / library.version() / "half.o").exists()
+
+
+def test_nothing_is_left_where_the_disk_is_full(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
+    def no_room(self: Path, data: bytes) -> int:
+        if self.is_relative_to(tmp_path / "full"):
+            raise OSError(errno.ENOSPC, "No space left on device", str(self))
+        return write(self, data)
+
+    write = Path.write_bytes
+    fresh.setattr(Path, "write_bytes", no_room)
+    places(fresh, tmp_path / "full", tmp_path / "cache")
+    assert library._objects() == tmp_path / "cache" / library.version()
+    assert not list((tmp_path / "full").iterdir())
 
 
 def test_another_users_folder_is_not_trusted(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import zipfile
 from collections.abc import Iterator
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -33,6 +35,7 @@ from minutch.records.metadata import (
     TRUNCATED_KEY,
 )
 from minutch.replay import segments as replay_segments
+from minutch.segment import places
 from minutch.segment.store import CRAWL_FETCH, Segment, segments_in
 from tests.archive.reading.files import zstd_shared
 from tests.support.archives import DATE, HTML, WarcMaker, digest_of
@@ -479,6 +482,52 @@ def test_nothing_is_left_of_an_import_that_fails(
     with pytest.raises(OSError, match="No space"):
         imported(archive, tmp_path / "segments")
     assert list((tmp_path / "segments").iterdir()) == []
+
+
+def test_an_import_that_was_stopped_between_two_segments_is_done_by_the_same_command(
+    archive: Path, tmp_path: Path, replayed: tuple[list[Segment], Counters], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = stopped_after_a_segment(archive, tmp_path, monkeypatch)
+    assert [statuses(each) for each in segments_in(segments)] == [statuses(each) for each in replayed[0]]
+    assert sum(not path.name.startswith(".") for path in segments.iterdir()) == 1
+    found, counters = imported(archive, segments)
+    assert counters == replayed[1] and list(counters) == list(replayed[1])
+    assert [statuses(each) for each in found] == [statuses(each) for each in replayed[0]]
+    assert sorted(segments.iterdir()) == [each.path for each in found]
+    assert len(imported(archive, segments)[0]) == 6  # once more is once more
+
+
+@pytest.mark.parametrize("other", [("-host", "nobody.example"), ("-D",)])
+def test_another_import_leaves_it_whole(
+    archive: Path, tmp_path: Path, other: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Options and properties decide what an import makes."""
+    segments = stopped_after_a_segment(archive, tmp_path, monkeypatch)
+    by_properties = other == ("-D",)
+    options, conf = ((), {"archive.content.limit": "5"}) if by_properties else (other, {})
+    found, counters = imported(*options, archive, segments, **conf)
+    assert counters["segments"] == (3 if by_properties else 0)
+    assert len(found) == 3 + counters["segments"]
+    assert sorted(segments.iterdir()) == [each.path for each in found]
+
+
+def stopped_after_a_segment(archive: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of segments in which an import was killed when the first of three was in its place."""
+    segments = folder / "segments"
+    with monkeypatch.context() as patched:
+        place = places._place
+
+        def fail_later(directory: Path, parent: Path, time: datetime) -> Path:
+            if any(path.is_dir() and not path.name.startswith(".") for path in parent.iterdir()):
+                raise OSError(5, "Input/output error")
+            return place(directory, parent, time)
+
+        patched.setattr(places, "_place", fail_later)
+        with pytest.raises(OSError, match="Input/output"):
+            imported(archive, segments)
+    (ours,) = segments.glob(".import-*")
+    ours.rename(segments / f".import-{2**22 + 1}-1-{socket.gethostname()}.0")  # no process has this number
+    return segments
 
 
 def test_an_empty_archive_makes_no_segment(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -31,7 +31,8 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.segment.store import Segment, part_writer, segment_name
+from minutch.segment.places import segment_name
+from minutch.segment.store import Segment, part_writer
 from tests.support.crawldbs import write_db
 
 START = 1_790_000_000_000

@@ -25,6 +25,7 @@ from minutch.job import JobContext
 from minutch.parse import parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsetext import ParseText
+from minutch.segment.places import segment_name
 from minutch.segment.store import (
     COMPLETE,
     CONTENT,
@@ -39,7 +40,6 @@ from minutch.segment.store import (
     compression_of,
     new_segment,
     part_writer,
-    segment_name,
     segments_in,
     text_key,
 )

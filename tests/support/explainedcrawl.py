@@ -32,7 +32,8 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.segment.store import LAYOUTS, Segment, part_writer, segment_name
+from minutch.segment.places import segment_name
+from minutch.segment.store import LAYOUTS, Segment, part_writer
 from plugins.lib_http.robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
 from tests.support.crawldbs import DAY, NOW, write_db
 

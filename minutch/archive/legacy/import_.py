@@ -39,6 +39,7 @@ from minutch.parse.packing import DocumentPacker, PartWriters
 from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, status_name
+from minutch.segment.places import segment_name
 from minutch.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -47,7 +48,6 @@ from minutch.segment.store import (
     LAYOUTS,
     Segment,
     part_writer,
-    segment_name,
 )
 from minutch.tables.textparts import output_folder, require_absent
 from minutch.tables.workfolders import work_folder
