@@ -27,7 +27,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import polars as pl
 
 from minutch import log as logs
-from minutch.engine.interface import Partition, Read, Reduce, Regroup, ShuffledPart, Source, Task
+from minutch.engine.interface import Partition, Read, Reduce, Regroup, ShuffledPart, Source, Task, Write
 from minutch.engine.shipping import NAME, Packed
 from minutch.errors import MinutchError
 from minutch.job import Counters
@@ -219,6 +219,28 @@ class ReduceTask(_Wrapped, Generic[R]):
                 return Outcome(None, [], 0, error=error)
             counters = [task.counters, *(partition.counters for partition in partitions)]
             return Outcome(result, counters, done.count, attempt.name)
+
+
+@dataclass(frozen=True)
+class WriteTask(_Wrapped):
+    """Runs the function of `Engine.write` on the partitions of a Spark partition, each by itself."""
+
+    folder: Path
+
+    def __call__(self, parts: Iterator[int]) -> Iterator[tuple[int, bytes]]:
+        function: Write[Any] = self.load()
+        for part in parts:
+            yield part, pickle.dumps(self._outcome(function, part))
+
+    def _outcome(self, function: Write[Any], part: int) -> Outcome:
+        attempt = _attempt_folder(self.folder)
+        done = _Done()
+        task = Task(attempt, done, part=part, threads=parallel.workers())
+        try:
+            result = function(task, range(part, part + 1))
+        except MinutchError as error:
+            return Outcome(None, [], 0, error=error)
+        return Outcome(result, [task.counters], done.count, attempt.name)
 
 
 @contextmanager

@@ -1,10 +1,12 @@
 """What jobs ask of an engine, and what their functions of a partition are given.
 
-A job is three verbs, and knows nothing of who does them:
+A job is a few verbs, and knows nothing of who does them:
 
     map       a function of a piece of the input (a part file, or a stretch of one); its results, in input order
     shuffle   a function of a piece of the input that gives rows, which come together in partitions as Hadoop's do
     reduce    a function of a partition: it is given the rows of it from each source, and writes its part files
+    write     a function of some partitions, as many as the engine likes: it finds its input itself, in files that are
+              in order already, and writes their part files
 
 Every function is given a `Task`: where its files belong, and what it counts. It changes nothing else, so that it may
 run anywhere, and again where it was lost. What is counted is added up once for each piece and partition, whoever ran
@@ -21,13 +23,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from minutch.conf import Configuration
 from minutch.job import Counters, Progress
-from minutch.tables.shuffle import Shuffle
-from minutch.tables.spans import Place
 
 if TYPE_CHECKING:
     import polars as pl
 
     from minutch.tables.merge import Rows
+    from minutch.tables.shuffle import Shuffle
+    from minutch.tables.spans import Place
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -116,6 +118,9 @@ Regroup = Callable[[Task, Partition], Iterable["pl.DataFrame"]]
 Reduce = Callable[[Task, Sequence[Partition]], R]
 """A function of a partition: of its rows from each source."""
 
+Write = Callable[[Task, range], R]
+"""A function of some partitions, given by their numbers."""
+
 
 class Engine(Protocol):
     """Runs the functions of jobs. What they raise ends the job, as if it had been raised here."""
@@ -169,3 +174,11 @@ class Engine(Protocol):
         progress: Progress,
     ) -> list[R]:
         """The results of `function` for each partition, in order; then all their files are in `folder`."""
+
+    def write(
+        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+    ) -> list[R]:
+        """The results of `function` for all partitions, in order; then all their files are in `folder`.
+
+        The files are the same whichever partitions go together: it saves to do many of them in one go.
+        """
