@@ -10,11 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from minutch.conf import Configuration
-from minutch.engine.interface import Partition, Read, Reduce, Regroup, Shuffled, ShuffledPart, Source, Task, Write
+from minutch.engine.interface import (
+    Contest,
+    Partition,
+    Placed,
+    Read,
+    Reduce,
+    Regroup,
+    Shuffled,
+    ShuffledPart,
+    Source,
+    Task,
+    Write,
+)
 from minutch.job import Counters, Progress
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts, workers
 
@@ -124,6 +137,44 @@ class LocalEngine:
             for total, own in zip([counters, *(source.counters for source in sources)], counted, strict=True):
                 total.merge(own)
         return [result for result, _ in results]
+
+    def contest(
+        self,
+        find: Read[T],
+        pieces: Sequence[T],
+        contest: Contest,
+        schema: pl.Schema,
+        counters: Counters,
+        progress: Progress,
+    ) -> Placed:
+        """A window of the best after the other; for each the pieces are read, side by side."""
+        import polars as pl
+
+        from minutch.tables.window import LAST, Window
+
+        def enter(window: Window, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
+            number, piece = numbered
+            rows = 0
+            for at, table in enumerate(find(task, piece)):
+                window.add((number, at), table)
+                rows += len(table)
+            return rows, task.counters
+
+        window = Window(0, contest.room, contest.ranks_in)
+        entered = for_each(lambda piece: enter(window, piece, Task(advance=progress.advance)), enumerate(pieces))
+        total = sum(rows for rows, _ in entered)
+        for _, counted in entered:
+            counters.merge(counted)
+        tables = window.tables()
+        judge = contest.judge(tables, range(contest.parts))
+        chosen, seen = [judge.choose(tables, counters, total)], sum(map(len, tables))
+        while window.last < LAST and not judge.is_full:
+            window = Window(window.last + 1, contest.room, contest.ranks_in)
+            for_each(partial(enter, window, task=Task()), enumerate(pieces))
+            tables = window.tables()
+            chosen.append(judge.choose(tables, counters, total))
+            seen += sum(map(len, tables))
+        return Placed(pl.concat(chosen), total - seen)
 
     def write(
         self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None

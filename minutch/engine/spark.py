@@ -3,6 +3,7 @@
     map       a Spark task for each piece
     shuffle   the same, then Spark's own shuffle of the entries of `executor`, by Hadoop's partition of their rows
     reduce    a Spark task for each partition, to which its entries of all shuffles come
+    contest   as shuffle, sorted by rank; then a Spark task for each contest
     write     a Spark task for each partition
 
 A shuffle runs as soon as it is asked for: its counts are taken from partition 0, to which they were sent, and Spark
@@ -20,12 +21,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
+
+import polars as pl
 
 from minutch.conf import Configuration
 from minutch.engine.executor import (
     ATTEMPTS,
     LAST,
+    RANK,
+    URL,
+    EnterTask,
+    JudgeTask,
     MapTask,
     Outcome,
     ReduceTask,
@@ -37,7 +44,7 @@ from minutch.engine.executor import (
     packed_table,
     part_of,
 )
-from minutch.engine.interface import Partition, Read, Reduce, Regroup, Shuffled, Source, Task, Write
+from minutch.engine.interface import Contest, Partition, Placed, Read, Reduce, Regroup, Shuffled, Source, Task, Write
 from minutch.engine.session import CORES, context_of, run
 from minutch.engine.shipping import Packed
 from minutch.errors import MinutchError
@@ -46,9 +53,6 @@ from minutch.tables.parallel import memory_budget, number_of_parts, workers
 from minutch.tables.shuffle import Shuffle
 from minutch.tables.spans import SPAN_SIZE, Piece, Place, data_file
 from minutch.tables.workfolders import remove
-
-if TYPE_CHECKING:
-    import polars as pl
 
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
 SPLIT_SIZE: Final = 128 << 20
@@ -183,6 +187,28 @@ class SparkEngine:
         entries = self._together(shuffled, parts).mapPartitionsWithIndex(task)
         totals = [counters, *(source.counters for source in sources)]
         return self._written(entries, folder, totals, progress)
+
+    def contest(
+        self,
+        find: Read[T],
+        pieces: Sequence[T],
+        contest: Contest,
+        schema: pl.Schema,
+        counters: Counters,
+        progress: Progress,
+    ) -> Placed:
+        """A task for each contest, to which its rows come, sorted by rank."""
+        enter = EnterTask(self._setup, Packed.of((find, contest)), next(_numbers), contest.parts)
+        columns = {RANK: pl.Binary()} | {URL if name == "key" else name: kind for name, kind in schema.items()}
+        rows = self._spread(self._pieces(pieces).mapPartitions(enter), enter, pl.Schema(columns), progress)
+        counters.merge(rows.counters)
+        judge = JudgeTask(self._setup, Packed.of((contest, rows.travelling, self._budget)), rows.rows)
+        judged = rows.entries.mapPartitionsWithIndex(judge)
+        outcomes = list(_outcomes(run(self._context, judged.collect)))
+        for outcome in outcomes:
+            counters.merge(outcome.counters[0])
+        tables, seen = zip(*(outcome.result for outcome in outcomes), strict=True)
+        return Placed(pl.concat(tables), rows.rows - sum(seen))
 
     def write(
         self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None

@@ -18,12 +18,15 @@ from minutch.conf import Configuration
 from minutch.crawldb import crawlcomplete, dedup, domainstats, mergedb, protocolstats
 from minutch.engine import session
 from minutch.errors import FormatError
+from minutch.fetchlist import generate
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb
 from minutch.parse import parse
 from minutch.records.content import Content
+from minutch.records.hostdatum import HostDatum
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment, part_writer
+from tests.hostdb.test_updatehostdb import write_hostdb
 from tests.linkdb.test_jobs import Pages, segment
 from tests.properties.test_order import JOBS, ONE, URLS, Job, Lines, Machine, crawldb, machines, output, randoms
 from tests.support.pages import content
@@ -143,7 +146,32 @@ def run_parse(random: Random, folder: Path, parts: int, job: JobContext) -> Line
     return segment_records(made.path)
 
 
-ALL: list[Job] = [*JOBS, run_statistics, run_near, run_filtered, run_links, run_parse]
+def run_generate(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    """All the limits, with marks in the CrawlDb and a HostDb; topN is for all reducers, of which there is a choice."""
+    db, segments = crawldb(random, folder / "db", parts), folder / "segments"
+    values = {
+        "generate.update.crawldb": "true",
+        "generate.max.count": str(random.choice((-1, 2))),
+        "generate.count.mode": random.choice(("host", "domain")),
+        "mapreduce.framework.name": "yarn",
+        "mapreduce.job.reduces": str(random.randrange(1, 4)),
+    }
+    more = ["-topN", str(random.randrange(30)), "-maxNumSegments", "2", "-numFetchers", "2", "-noFilter", "-noNorm"]
+    if random.random() < 0.5:
+        write_hostdb(folder / "hosts", {f"host{number}.example.org": HostDatum() for number in range(4)})
+        values["generate.max.count.expr"] = "1"
+        more += ["-hostdb", str(folder / "hosts")]
+    job = JobContext(job.conf.with_values(values).freeze(), job.clock, job.out, job.err, reports=job.reports)
+    found = [f"exit code {generate.run([db, str(segments), *random.choice((more, []))], job)}"]
+    made = sorted(segments.iterdir()) if segments.is_dir() else []
+    return (
+        found
+        + [f"{at} {line}" for at, path in enumerate(made) for line in segment_records(path)]
+        + link_records(Path(db))
+    )
+
+
+ALL: list[Job] = [*JOBS, run_statistics, run_near, run_filtered, run_links, run_parse, run_generate]
 
 
 @pytest.mark.parametrize("job", ALL, ids=lambda job: job.__name__.removeprefix("run_"))
