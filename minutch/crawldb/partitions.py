@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -27,15 +26,13 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
 from minutch.engine import Partition, Source, Task, engine_of
-from minutch.formats.javahash import partition
-from minutch.formats.javaio import DataInput
-from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
 from minutch.tables.compression import Compression, output_compression
 from minutch.tables.crawldata import scan
+from minutch.tables.database import are_partitions
 from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, empty, encode_keys
 from minutch.tables.merge import Rows, aligned
 from minutch.tables.packed import Patched, scan_packed
@@ -53,8 +50,6 @@ PURGE_ORPHANS_PROPERTY: Final = "db.update.purge.orphans"
 
 PURGED_GONE: Final = "gone entries removed"
 PURGED_ORPHANS: Final = "orphaned entries removed"
-
-_SAMPLE: Final = 64  # keys that show whether a part is a hash partition
 
 T = TypeVar("T", pl.DataFrame, Patched)
 Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
@@ -163,16 +158,9 @@ class Entries:
         return engine.shuffle(read, places, self._schema, self._conf, None, spill=self._spill, share=2)
 
     def _is_partitioned(self, db: CrawlDb) -> bool:
-        """Whether the parts of `db` are this job's partitions, judging each part by its first keys."""
-        paths = db.parts()
-        return not paths or (len(paths) == self.parts and all(map(self._belongs, paths, range(self.parts))))
-
-    def _belongs(self, path: Path, part: int) -> bool:
-        if self.parts == 1:
-            return True
-        with SequenceFileReader(data_file(path)) as reader:
-            keys = [DataInput(key).read_text_bytes() for key, _ in islice(reader, _SAMPLE)]
-        return all(partition(key, self.parts) == part for key in keys)
+        """Whether the parts of `db` are this job's partitions."""
+        files = [data_file(path) for path in db.parts()]
+        return not files or are_partitions(files, self.parts)
 
 
 @dataclass(frozen=True)

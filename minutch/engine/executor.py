@@ -17,20 +17,22 @@ import io
 import logging
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+import numpy as np
 import polars as pl
 
 from minutch import log as logs
-from minutch.engine.interface import Partition, Read, Reduce, Regroup, ShuffledPart, Source, Task
+from minutch.engine.interface import Contest, Partition, Read, Reduce, Regroup, ShuffledPart, Source, Task, Write
 from minutch.engine.shipping import NAME, Packed
 from minutch.errors import MinutchError
 from minutch.job import Counters
+from minutch.records.batch import string_column
 from minutch.tables import parallel
 from minutch.tables.install import SPILL
 from minutch.tables.shuffle import Shuffle, split
@@ -138,9 +140,9 @@ class ShuffleTask(_Wrapped):
         done = _Done()
         task, rows, entries = Task(advance=done), 0, 0
         try:
-            for table in _joined(read(task, piece)):
+            for table in _joined(self.prepared(read(task, piece))):
                 rows += len(table)
-                for part, own in enumerate(split(table, self.parts)):
+                for part, own in enumerate(self.shares(table)):
                     if len(own):
                         yield (part, self.shuffle, number, entries), packed_table(own)
                 entries += 1
@@ -148,6 +150,88 @@ class ShuffleTask(_Wrapped):
         except MinutchError as error:
             outcome = Outcome(None, [], 0, error=error)
         yield (0, self.shuffle, number, LAST), pickle.dumps(outcome)
+
+    def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
+        """Tables as they travel."""
+        return tables
+
+    def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
+        """A table's rows for each partition."""
+        return split(table, self.parts)
+
+
+RANK: Final = "key"
+"""The column by which a contest's rows are sorted on their way: ranks as bytes."""
+URL: Final = "url"
+"""What `key` is called meanwhile."""
+
+
+@dataclass(frozen=True)
+class EnterTask(ShuffleTask):
+    """The way into a contest: rows to the contest that they are in, to be sorted by rank."""
+
+    def load(self) -> Any:
+        function, _ = super().load()
+        return function
+
+    @property
+    def _contest(self) -> Contest:
+        contest: Contest = super().load()[1]
+        return contest
+
+    def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
+        """With their ranks."""
+        contest = self._contest
+        for table in tables:
+            ranks = np.frombuffer(contest.ranks_in(table).astype(">u8").tobytes(), np.uint8)
+            places, sizes = np.arange(0, len(ranks), 8), np.full(len(table), 8, np.int32)
+            yield table.rename({"key": URL}).with_columns(string_column(RANK, ranks, places, sizes))
+
+    def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
+        """By the contest's own rule."""
+        if self.parts == 1:
+            return [table]
+        part = self._contest.parts_of(table.drop(RANK).rename({URL: "key"}))
+        return [table.filter(part == number) for number in range(self.parts)]
+
+
+@dataclass(frozen=True)
+class JudgeTask(_Wrapped):
+    """A contest: its rows in, those that have got a place out, with the number of rows that were looked at."""
+
+    total: int
+
+    def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
+        contest: Contest
+        source: ShuffledSource
+        contest, source, budget = self.load()
+        try:
+            with _opened(part, entries, [source], budget) as (partition,):
+                outcome = self._judged(contest, part, _windows(partition.sorted(), contest.room))
+        except MinutchError as error:
+            outcome = Outcome(None, [], 0, error=error)
+        yield part, pickle.dumps(outcome)
+
+    def _judged(self, contest: Contest, part: int, tables: Iterator[pl.DataFrame]) -> Outcome:
+        counters, first = Counters(), next(tables)
+        judge = contest.judge([first], range(part, part + 1))
+        chosen, seen = [judge.choose([first], counters, self.total)], len(first)
+        while not judge.is_full and (table := next(tables, None)) is not None:
+            chosen.append(judge.choose([table], counters, self.total))
+            seen += len(table)
+        return Outcome((pl.concat(chosen), seen), [counters], 0)
+
+
+def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame]:
+    """Tables of a contest as its rules know them, put together to about `room` rows; at least one."""
+    held: list[pl.DataFrame] = []
+    for table in tables:
+        held.append(table.drop(RANK).rename({URL: "key"}))
+        if sum(map(len, held)) >= room:
+            yield pl.concat(held)
+            held = []
+    if held:
+        yield pl.concat(held)
 
 
 def _joined(tables: Any) -> Iterator[pl.DataFrame]:
@@ -219,6 +303,28 @@ class ReduceTask(_Wrapped, Generic[R]):
                 return Outcome(None, [], 0, error=error)
             counters = [task.counters, *(partition.counters for partition in partitions)]
             return Outcome(result, counters, done.count, attempt.name)
+
+
+@dataclass(frozen=True)
+class WriteTask(_Wrapped):
+    """Runs the function of `Engine.write` on the partitions of a Spark partition, each by itself."""
+
+    folder: Path
+
+    def __call__(self, parts: Iterator[int]) -> Iterator[tuple[int, bytes]]:
+        function: Write[Any] = self.load()
+        for part in parts:
+            yield part, pickle.dumps(self._outcome(function, part))
+
+    def _outcome(self, function: Write[Any], part: int) -> Outcome:
+        attempt = _attempt_folder(self.folder)
+        done = _Done()
+        task = Task(attempt, done, part=part, threads=parallel.workers())
+        try:
+            result = function(task, range(part, part + 1))
+        except MinutchError as error:
+            return Outcome(None, [], 0, error=error)
+        return Outcome(result, [task.counters], done.count, attempt.name)
 
 
 @contextmanager

@@ -1,10 +1,13 @@
 """What jobs ask of an engine, and what their functions of a partition are given.
 
-A job is three verbs, and knows nothing of who does them:
+A job is a few verbs, and knows nothing of who does them:
 
     map       a function of a piece of the input (a part file, or a stretch of one); its results, in input order
     shuffle   a function of a piece of the input that gives rows, which come together in partitions as Hadoop's do
     reduce    a function of a partition: it is given the rows of it from each source, and writes its part files
+    contest   a function of a piece of the input that gives rows, of which the best get places by the rules of a contest
+    write     a function of some partitions, as many as the engine likes: it finds its input itself, in files that are
+              in order already, and writes their part files
 
 Every function is given a `Task`: where its files belong, and what it counts. It changes nothing else, so that it may
 run anywhere, and again where it was lost. What is counted is added up once for each piece and partition, whoever ran
@@ -17,17 +20,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from minutch.conf import Configuration
 from minutch.job import Counters, Progress
-from minutch.tables.shuffle import Shuffle
-from minutch.tables.spans import Place
 
 if TYPE_CHECKING:
     import polars as pl
 
     from minutch.tables.merge import Rows
+    from minutch.tables.shuffle import Shuffle
+    from minutch.tables.spans import Place
+    from minutch.tables.window import Ranks
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -117,6 +121,51 @@ Reduce = Callable[[Task, Sequence[Partition]], R]
 """A function of a partition: of its rows from each source."""
 
 
+class Judge(Protocol):
+    """Gives places to rows that come best first, some at a time."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further row can get a place."""
+
+    def choose(self, tables: Sequence[pl.DataFrame], counters: Counters, total: int) -> pl.DataFrame:
+        """The rows of all `tables` that get a place; of the others each is counted. There are `total` in all."""
+
+
+class Contest(Protocol):
+    """The rules by which rows compete for places: in one contest, or in several, each with places of its own."""
+
+    @property
+    def parts(self) -> int:
+        """How many contests there are."""
+
+    @property
+    def room(self) -> int:
+        """Rows that are best taken at a time."""
+
+    def ranks_in(self, table: pl.DataFrame) -> Ranks:
+        """The rank of each row: lower ones come first."""
+
+    def parts_of(self, table: pl.DataFrame) -> pl.Series:
+        """The contest of each row (its number, from 0)."""
+
+    def judge(self, tables: Sequence[pl.DataFrame], parts: range) -> Judge:
+        """For some of the contests, of which `tables` have the first rows."""
+
+
+class Placed(NamedTuple):
+    """How a contest has ended."""
+
+    rows: pl.DataFrame
+    """Those that have got a place, in no order."""
+    left: int
+    """How many were not looked at, as no places were left."""
+
+
+Write = Callable[[Task, range], R]
+"""A function of some partitions, given by their numbers."""
+
+
 class Engine(Protocol):
     """Runs the functions of jobs. What they raise ends the job, as if it had been raised here."""
 
@@ -169,3 +218,22 @@ class Engine(Protocol):
         progress: Progress,
     ) -> list[R]:
         """The results of `function` for each partition, in order; then all their files are in `folder`."""
+
+    def contest(
+        self,
+        find: Read[T],
+        pieces: Sequence[T],
+        contest: Contest,
+        schema: pl.Schema,
+        counters: Counters,
+        progress: Progress,
+    ) -> Placed:
+        """Who gets a place among the rows (of `schema`) that `find` gives of each piece."""
+
+    def write(
+        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+    ) -> list[R]:
+        """The results of `function` for all partitions, in order; then all their files are in `folder`.
+
+        The files are the same whichever partitions go together: it saves to do many of them in one go.
+        """

@@ -1,7 +1,8 @@
 """The engine of one machine: this process and its threads.
 
 Kernels and Polars let go of Python's lock, and reading decodes on all cores by itself: pieces are read one after the
-other, partitions are worked on side by side.
+other, partitions are worked on side by side. What is written in order needs no tables: they are loaded where rows are
+shuffled, for a process that has not loaded them can be forked.
 """
 
 from __future__ import annotations
@@ -9,18 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from minutch.conf import Configuration
-from minutch.engine.interface import Partition, Read, Reduce, Regroup, Shuffled, ShuffledPart, Source, Task
+from minutch.engine.interface import (
+    Contest,
+    Partition,
+    Placed,
+    Read,
+    Reduce,
+    Regroup,
+    Shuffled,
+    ShuffledPart,
+    Source,
+    Task,
+    Write,
+)
 from minutch.job import Counters, Progress
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts, workers
-from minutch.tables.shuffle import Shuffle
-from minutch.tables.spans import Place
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from minutch.tables.shuffle import Shuffle
+    from minutch.tables.spans import Place
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,6 +83,8 @@ class LocalEngine:
         share: int = 2,
     ) -> Iterator[Shuffled]:
         """Through memory, and disk where it does not suffice."""
+        from minutch.tables.shuffle import Shuffle
+
         task = Task() if progress is None else Task(advance=progress.advance)
         with Shuffle(number_of_parts(conf), schema, budget=memory_budget(conf) // share, spill=spill) as shuffle:
             for piece in pieces:
@@ -120,3 +137,50 @@ class LocalEngine:
             for total, own in zip([counters, *(source.counters for source in sources)], counted, strict=True):
                 total.merge(own)
         return [result for result, _ in results]
+
+    def contest(
+        self,
+        find: Read[T],
+        pieces: Sequence[T],
+        contest: Contest,
+        schema: pl.Schema,
+        counters: Counters,
+        progress: Progress,
+    ) -> Placed:
+        """A window of the best after the other; for each the pieces are read, side by side."""
+        import polars as pl
+
+        from minutch.tables.window import LAST, Window
+
+        def enter(window: Window, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
+            number, piece = numbered
+            rows = 0
+            for at, table in enumerate(find(task, piece)):
+                window.add((number, at), table)
+                rows += len(table)
+            return rows, task.counters
+
+        window = Window(0, contest.room, contest.ranks_in)
+        entered = for_each(lambda piece: enter(window, piece, Task(advance=progress.advance)), enumerate(pieces))
+        total = sum(rows for rows, _ in entered)
+        for _, counted in entered:
+            counters.merge(counted)
+        tables = window.tables()
+        judge = contest.judge(tables, range(contest.parts))
+        chosen, seen = [judge.choose(tables, counters, total)], sum(map(len, tables))
+        while window.last < LAST and not judge.is_full:
+            window = Window(window.last + 1, contest.room, contest.ranks_in)
+            for_each(partial(enter, window, task=Task()), enumerate(pieces))
+            tables = window.tables()
+            chosen.append(judge.choose(tables, counters, total))
+            seen += sum(map(len, tables))
+        return Placed(pl.concat(chosen), total - seen)
+
+    def write(
+        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+    ) -> list[R]:
+        """All in one go, in this thread."""
+        task = Task(folder, counters=counters)
+        if progress is not None:
+            task.advance = progress.advance
+        return [function(task, range(parts))]

@@ -3,6 +3,8 @@
     map       a Spark task for each piece
     shuffle   the same, then Spark's own shuffle of the entries of `executor`, by Hadoop's partition of their rows
     reduce    a Spark task for each partition, to which its entries of all shuffles come
+    contest   as shuffle, sorted by rank; then a Spark task for each contest
+    write     a Spark task for each partition
 
 A shuffle runs as soon as it is asked for: its counts are taken from partition 0, to which they were sent, and Spark
 keeps the rest until the reduce. Part files are committed as Hadoop does it: tasks write into folders of their attempts,
@@ -19,12 +21,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
+
+import polars as pl
 
 from minutch.conf import Configuration
 from minutch.engine.executor import (
     ATTEMPTS,
     LAST,
+    RANK,
+    URL,
+    EnterTask,
+    JudgeTask,
     MapTask,
     Outcome,
     ReduceTask,
@@ -32,10 +40,11 @@ from minutch.engine.executor import (
     Setup,
     ShuffledSource,
     ShuffleTask,
+    WriteTask,
     packed_table,
     part_of,
 )
-from minutch.engine.interface import Partition, Read, Reduce, Regroup, Shuffled, Source, Task
+from minutch.engine.interface import Contest, Partition, Placed, Read, Reduce, Regroup, Shuffled, Source, Task, Write
 from minutch.engine.session import CORES, context_of, run
 from minutch.engine.shipping import Packed
 from minutch.errors import MinutchError
@@ -44,9 +53,6 @@ from minutch.tables.parallel import memory_budget, number_of_parts, workers
 from minutch.tables.shuffle import Shuffle
 from minutch.tables.spans import SPAN_SIZE, Piece, Place, data_file
 from minutch.tables.workfolders import remove
-
-if TYPE_CHECKING:
-    import polars as pl
 
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
 SPLIT_SIZE: Final = 128 << 20
@@ -178,18 +184,54 @@ class SparkEngine:
         shuffled = [source for source in sources if isinstance(source, _Rows)]
         travelling = [source.travelling if isinstance(source, _Rows) else source for source in sources]
         task: ReduceTask[R] = ReduceTask(self._setup, Packed.of((function, travelling, self._budget)), folder)
+        entries = self._together(shuffled, parts).mapPartitionsWithIndex(task)
+        totals = [counters, *(source.counters for source in sources)]
+        return self._written(entries, folder, totals, progress)
+
+    def contest(
+        self,
+        find: Read[T],
+        pieces: Sequence[T],
+        contest: Contest,
+        schema: pl.Schema,
+        counters: Counters,
+        progress: Progress,
+    ) -> Placed:
+        """A task for each contest, to which its rows come, sorted by rank."""
+        enter = EnterTask(self._setup, Packed.of((find, contest)), next(_numbers), contest.parts)
+        columns = {RANK: pl.Binary()} | {URL if name == "key" else name: kind for name, kind in schema.items()}
+        rows = self._spread(self._pieces(pieces).mapPartitions(enter), enter, pl.Schema(columns), progress)
+        counters.merge(rows.counters)
+        judge = JudgeTask(self._setup, Packed.of((contest, rows.travelling, self._budget)), rows.rows)
+        judged = rows.entries.mapPartitionsWithIndex(judge)
+        outcomes = list(_outcomes(run(self._context, judged.collect)))
+        for outcome in outcomes:
+            counters.merge(outcome.counters[0])
+        tables, seen = zip(*(outcome.result for outcome in outcomes), strict=True)
+        return Placed(pl.concat(tables), rows.rows - sum(seen))
+
+    def write(
+        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+    ) -> list[R]:
+        """A task for each partition."""
+        task = WriteTask(self._setup, Packed.of(function), folder)
+        made = self._context.parallelize(range(parts), parts).mapPartitions(task)
+        return self._written(made, folder, [counters], progress)
+
+    def _written(self, made: Any, folder: Path, totals: list[Counters], progress: Progress | None) -> list[Any]:
+        """The results of tasks that write, whose files are taken over: all, or none."""
         attempts = folder / ATTEMPTS
         attempts.mkdir()
         try:
-            entries = self._together(shuffled, parts).mapPartitionsWithIndex(task)
-            outcomes = list(_outcomes(run(self._context, entries.collect)))
+            outcomes = list(_outcomes(run(self._context, made.collect)))
             for outcome in outcomes:
                 _take_over(attempts / outcome.attempt, folder)
         finally:
             remove(attempts)
         for outcome in outcomes:
-            progress.advance(outcome.done)
-            for total, own in zip([counters, *(source.counters for source in sources)], outcome.counters, strict=True):
+            if progress is not None:
+                progress.advance(outcome.done)
+            for total, own in zip(totals, outcome.counters, strict=True):
                 total.merge(own)
         return [outcome.result for outcome in outcomes]
 

@@ -2,7 +2,7 @@
 
     find_due    the entries that may be fetched, partition by partition (`due`)
     selection   which of them get a place (`select`), with the limits that the HostDb gives
-    choose      both, with no more entries in memory than may get a place (`window`)
+    choose      both, by an engine (`Engine.contest`): here, with no more entries in memory than may get a place
 
 Nothing is written. generate makes segments of it; explain asks the same about one URL, or about all.
 """
@@ -11,27 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import Task, engine_of
 from minutch.fetchlist import due, select
 from minutch.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
 from minutch.fetchlist.lists import address_of
-from minutch.fetchlist.window import LAST, Place, Window
+from minutch.fetchlist.partition import UrlPartitioner
 from minutch.hostdb.store import HostDb
-from minutch.job import Counters
+from minutch.job import Counters, Progress
 from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.tables.crawldata import scan
 from minutch.tables.frame import decode_keys, empty
 from minutch.tables.parallel import for_each, memory_budget, number_of_parts
+from minutch.tables.spans import Place
+from minutch.tables.window import Ranks
 
 if TYPE_CHECKING:
     from minutch.expressions import Expression
@@ -48,19 +50,9 @@ of reducers may differ much."""
 _ROW_BYTES: Final = 150
 """What an entry that competes takes of memory, about; its strings lie in files."""
 
-T = TypeVar("T")
-
-
-class Look(NamedTuple):
-    """What a stretch of the CrawlDb has: how many entries are due, why others are not, when the first of those is."""
-
-    due: int
-    counters: Counters
-    next_due: int | None  # ms
-
 
 class Chosen(NamedTuple):
-    """The entries that get a place, with their `segment` (from 1); when the first of the others will be due (ms)."""
+    """The entries that get a place, with their `segment` (from 1); where there is none, when one will be due (ms)."""
 
     entries: pl.DataFrame
     next_due: int | None
@@ -107,47 +99,49 @@ class Choice:
     def find_due(self, db: CrawlDb, look: Callable[[pl.DataFrame], due.Due] | None = None) -> list[due.Due]:
         """What is due in each stretch of the CrawlDb; `look` stands for `due_in`. Raises StoreError, FormatError."""
         find = look or self.due_in
-        return self._each(db, lambda place, frame: find(frame))
 
-    @staticmethod
-    def _each(db: CrawlDb, look: Callable[[Place, pl.DataFrame], T]) -> list[T]:
-        """`look` at each stretch of the CrawlDb, with its place in it."""
+        def look_into(part: Path) -> list[due.Due]:
+            return [find(frame) for frame in scan(part)]
 
-        def look_into(part: tuple[int, Path]) -> list[T]:
-            return [look((part[0], number), frame) for number, frame in enumerate(scan(part[1]))]
+        return list(chain.from_iterable(for_each(look_into, db.require_parts())))
 
-        return list(chain.from_iterable(for_each(look_into, enumerate(db.require_parts()))))
-
-    def choose(self, db: CrawlDb, counters: Counters, advance: Callable[[int], None]) -> Chosen:
-        """The entries that get a place; `counters` has the number of all others, `advance` is told of entries read.
+    def choose(self, db: CrawlDb, counters: Counters, progress: Progress) -> Chosen:
+        """The entries that get a place; `counters` has the number of all others.
 
         Raises StoreError, FormatError.
         """
-        window = Window(0, self._room())
-        seen = self._each(db, partial(self._look, window, advance))
-        tables, total = window.tables(), sum(look.due for look in seen)
-        for look in seen:
-            counters.merge(look.counters)
-        selection = self.selection(tables)
-        chosen, dealt = [selection.choose(tables, counters, total)], sum(map(len, tables))
-        while window.last < LAST and not selection.is_full:
-            window = Window(window.last + 1, self._room())
-            self._each(db, partial(self._look, window, _nothing))
-            tables = window.tables()
-            chosen.append(selection.choose(tables, counters, total))
-            dealt += sum(map(len, tables))
-        counters.add(select.NOT_IN_TOP, total - dealt)
-        return Chosen(
-            pl.concat(chosen), min((look.next_due for look in seen if look.next_due is not None), default=None)
-        )
+        engine = engine_of(self._conf)
+        places = engine.pieces(db.require_parts())
+        placed = engine.contest(self._find, places, self, due.SCHEMA, counters, progress)
+        counters.add(select.NOT_IN_TOP, placed.left)
+        if len(placed.rows):
+            if self._hostdb is not None and self.hosts is None:
+                self.hosts = self._limits(self._hostdb, [placed.rows])
+            return Chosen(placed.rows, None)
+        times = list(engine.map(self._next_due, places, Counters(), progress))
+        return Chosen(placed.rows, min((time for time in times if time is not None), default=None))
 
-    def _look(self, window: Window, advance: Callable[[int], None], place: Place, frame: pl.DataFrame) -> Look:
-        found = self.due_in(frame)
-        window.add(place, found.entries)
-        advance(len(frame))
-        return Look(len(found.entries), found.counters, found.next_due)
+    def _find(self, task: Task, place: Place) -> Iterator[pl.DataFrame]:
+        for frame in scan(place):
+            found = self.due_in(frame)
+            task.counters.merge(found.counters)
+            task.advance(len(frame))
+            yield found.entries
 
-    def _room(self) -> int:
+    def _next_due(self, task: Task, place: Place) -> int | None:
+        """When the first of the entries in a place will be due that are not yet (ms)."""
+        times = [self.due_in(frame).next_due for frame in scan(place)]
+        return min((time for time in times if time is not None), default=None)
+
+    # -- the rules of the contest for places: see `engine.interface.Contest` --
+
+    @property
+    def parts(self) -> int:
+        """Each reducer deals out its share of the places."""
+        return number_of_parts(self._conf)
+
+    @property
+    def room(self) -> int:
         """How many entries compete at a time: all, if each may get a place."""
         options = self.options
         if options.top_n < 0 or options.top_n == select.NO_LIMIT or self._hostdb is not None:
@@ -155,8 +149,20 @@ class Choice:
         room = _ROOM * options.top_n * options.max_segments + _MORE_ROOM
         return max(room, memory_budget(self._conf) // 4 // _ROW_BYTES)
 
-    def selection(self, found: Sequence[pl.DataFrame]) -> select.Selection:
-        """Who gets a place among the entries that were found to be due."""
+    def ranks_in(self, table: pl.DataFrame) -> Ranks:
+        """Best first."""
+        return select.ranks_in(table)
+
+    def parts_of(self, table: pl.DataFrame) -> pl.Series:
+        """All entries of a host are one reducer's."""
+        return UrlPartitioner(self._conf, address_of).parts_of(decode_keys(table["key"]), self.parts)
+
+    def judge(self, tables: Sequence[pl.DataFrame], parts: range) -> select.Selection:
+        """The limits of hosts are those of the hosts in `tables`."""
+        return self.selection(tables, parts)
+
+    def selection(self, found: Sequence[pl.DataFrame], own: range | None = None) -> select.Selection:
+        """Who gets a place among the entries that were found to be due; of some reducers, or of all."""
         self.hosts = None if self._hostdb is None else self._limits(self._hostdb, found)
         return select.Selection(
             self._conf,
@@ -166,6 +172,7 @@ class Choice:
             reducers=number_of_parts(self._conf),
             resolve=address_of,
             hosts=self.hosts,
+            own=own,
         )
 
     @property
@@ -181,10 +188,6 @@ class Choice:
         wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
         frames: Iterator[pl.DataFrame] = chain([empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts))
         return HostLimits.of(frames, self._expressions, wanted, self._conf)
-
-
-def _nothing(rows: int) -> None:
-    """Entries that are read again are not told of."""
 
 
 def _compiled(expression: str | None) -> Expression | None:

@@ -27,7 +27,7 @@ from minutch.records.crawldatum import status_by_name
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.rawmap import text_key, values_of
 from minutch.tables import rows
-from minutch.tables.frame import decode_keys
+from minutch.tables.frame import CRAWLDB_SCHEMA, decode_keys
 
 if TYPE_CHECKING:
     from minutch.expressions import Expression
@@ -53,6 +53,8 @@ REASONS: Final = {
 }
 """What the counters of entries that were left out say."""
 
+SCHEMA: Final = pl.Schema({**CRAWLDB_SCHEMA, "sort": pl.Float32()})
+"""Entries that are due, with their sort value."""
 GENERATE_TIME: Final = text_key(GENERATE_TIME_KEY)
 _FIRST_SORT_VALUE: Final = 1.0
 
@@ -87,7 +89,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The `entries` that are due, of CRAWLDB_SCHEMA with their sort value in `sort` (Float32), in their order."""
+    """The `entries` that are due, of SCHEMA, in their order."""
 
     entries: pl.DataFrame
     counters: Counters

@@ -118,7 +118,7 @@ def generate(
     with db.lock(force):
         marks.make_up(db, conf, context)
         with context.progress("generate", db.estimate) as progress:
-            chosen, next_due = choice.choose(db, result.counters, progress.advance)
+            chosen, next_due = choice.choose(db, result.counters, progress)
         hosts = choice.hosts
         if chosen.is_empty():
             _log_why(result.counters, next_due)

@@ -15,7 +15,6 @@ Source: org.apache.nutch.crawl.Generator, SelectorReducer, DecreasingFloatCompar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -31,10 +30,10 @@ from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
 from minutch.tables.frame import decode_keys
 from minutch.tables.parallel import for_each
+from minutch.tables.window import Ranks
 from minutch.urls.hosts import domains_of, hosts_of
 
 Ints = NDArray[np.int64]
-Ranks = NDArray[np.uint64]
 
 SELECTED: Final = "selected_total"
 NOT_IN_TOP: Final = "not_in_top_n_total"
@@ -129,7 +128,9 @@ class Selection:
         reducers: int,
         resolve: Resolve,
         hosts: HostLimits | None = None,
+        own: range | None = None,
     ) -> None:
+        """`own` are the reducers whose entries come, if they are not all of them."""
         self._conf = conf
         self._reducers = reducers
         self._limit = top_n // reducers if top_n >= 0 else -(-top_n // reducers)
@@ -137,14 +138,15 @@ class Selection:
         self._max_count = conf.get_int("generate.max.count", -1)
         self._by_domain = conf.get("generate.count.mode") == "domain"
         self._normalizers = URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None
-        self._resolve = resolve
         self._hosts = hosts if hosts is not None and hosts.limits_counts else None
+        self._partitioner = UrlPartitioner(conf, resolve)
+        self._own = range(reducers) if own is None else own
         self._quotas = [Quota(self._limit, segments, self._max_count) for _ in range(reducers)]
 
     @property
     def is_full(self) -> bool:
         """Whether no further entry can get a place."""
-        return all(quota.is_full for quota in self._quotas)
+        return all(self._quotas[reducer].is_full for reducer in self._own)
 
     def choose(self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0) -> pl.DataFrame:
         """The entries that get a place, with their `segment` (from 1); `counters` has the number of all others.
@@ -196,10 +198,6 @@ class Selection:
                 own = urls.gather(mine)
                 limits = None if self._hosts is None else self._hosts.max_counts(own, self._max_count)
                 segments[rows[mine]] = quota.deal(self._owners(own), limits)
-
-    @cached_property
-    def _partitioner(self) -> UrlPartitioner:
-        return UrlPartitioner(self._conf, self._resolve)
 
     def _reducers_of(self, urls: pl.Series, total: int) -> Ints:
         """The reducer of each of `urls`, of `total` in all: the same for all where places are not limited."""

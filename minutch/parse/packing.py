@@ -7,9 +7,9 @@
 Values are compressed where the files are compressed record by record.
 
 The parts of parse_data, parse_text and crawl_parse go by the page's URL. Pages come in the order of their URLs and go
-straight into the files. Pages found inside others come out of order: they are kept apart, and in the end the MapFiles
-concerned are rewritten with them in their places (crawl_parse is in no order and gets their records at its end). Of
-several pages with one URL the first stays, as Nutch's reducer has it.
+straight into the files. Pages found inside others come out of order: they are kept apart, and in the end the part files
+are rewritten with them in their places (crawl_parse is in no order and gets their records at its end). Of several pages
+with one URL the first stays, as Nutch's reducer has it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import shutil
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -39,6 +40,7 @@ from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsetext import ParseText
 from minutch.segment.store import CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT, compression_of, text_key
 from minutch.tables.database import part_name
+from minutch.tables.parallel import number_of_parts
 
 _REMEMBERED: Final = 4096
 _LENGTHS: Final = struct.Struct(">ii")
@@ -145,39 +147,61 @@ def unpack_records(crawl: bytes) -> Iterator[tuple[bytes, bytes]]:
         start += size
 
 
-_EXTRA = "extra"
+_EXTRA = "extra-"
+
+
+class _Files:
+    """The part files of a parse, below a directory."""
+
+    def __init__(self, directory: Path, conf: Configuration, *, stores_text: bool) -> None:
+        self.directory = directory
+        self.compressions = {folder: compression_of(folder, conf) for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)}
+        self.map_folders = (PARSE_DATA, PARSE_TEXT) if stores_text else (PARSE_DATA,)
+        self.parts = number_of_parts(conf)
+
+    def path(self, folder: str, part: int) -> Path:
+        """Where a part lies; its folder is there."""
+        (self.directory / folder).mkdir(parents=True, exist_ok=True)
+        return self.directory / folder / part_name(part)
+
+    def map_file(self, folder: str, part: int) -> MapFileWriter:
+        """A new part."""
+        value_class = LAYOUTS[folder].value_class
+        return MapFileWriter(self.path(folder, part), TEXT, value_class, compression=self.compressions[folder])
+
+    def flat_file(self, folder: str, path: Path) -> SequenceFileWriter:
+        """A new file of records of a folder."""
+        return SequenceFileWriter(path, TEXT, LAYOUTS[folder].value_class, compression=self.compressions[folder])
+
+    def part_of(self, url: bytes) -> int:
+        """The part that a page belongs to."""
+        return partition(url, self.parts) if self.parts > 1 else 0
+
+    def append(self, writer: MapFileWriter | SequenceFileWriter, folder: str, document: PackedDocument) -> None:
+        """Write a document's value for `folder`."""
+        value = (document.text or b"") if folder == PARSE_TEXT else document.data
+        writer.append_raw(text_key(document.url), value, compressed=self.compressions[folder] == RECORD)
 
 
 class PartWriters:
-    """Writers for all parts (mapreduce.job.reduces) below a directory; `finish` belongs at the end."""
+    """Writers for some parts, or all (mapreduce.job.reduces), below a directory."""
 
-    def __init__(self, directory: Path, conf: Configuration, *, stores_text: bool) -> None:
-        self._directory = directory
-        self._compressions = {folder: compression_of(folder, conf) for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)}
-        self._folders = (PARSE_DATA, PARSE_TEXT) if stores_text else (PARSE_DATA,)
-        self._parts = range(max(1, conf.get_int("mapreduce.job.reduces", 1)))
-        self._maps = {(folder, part): self._map_file(folder, part) for folder in self._folders for part in self._parts}
-        self._crawl = [self._flat_file(CRAWL_PARSE, self._path(CRAWL_PARSE, part)) for part in self._parts]
+    def __init__(self, directory: Path, conf: Configuration, *, stores_text: bool, parts: range | None = None) -> None:
+        self._files = files = _Files(directory, conf, stores_text=stores_text)
+        self._parts = range(files.parts) if parts is None else parts
+        self._maps = {
+            (folder, part): files.map_file(folder, part) for folder in files.map_folders for part in self._parts
+        }
+        self._crawl = {part: files.flat_file(CRAWL_PARSE, files.path(CRAWL_PARSE, part)) for part in self._parts}
         self._extra: SequenceFileWriter | None = None
         self._last = b""
-
-    def _path(self, folder: str, part: int) -> Path:
-        (self._directory / folder).mkdir(parents=True, exist_ok=True)
-        return self._directory / folder / part_name(part)
-
-    def _map_file(self, folder: str, part: int) -> MapFileWriter:
-        value_class = LAYOUTS[folder].value_class
-        return MapFileWriter(self._path(folder, part), TEXT, value_class, compression=self._compressions[folder])
-
-    def _flat_file(self, folder: str, path: Path) -> SequenceFileWriter:
-        return SequenceFileWriter(path, TEXT, LAYOUTS[folder].value_class, compression=self._compressions[folder])
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         with ExitStack() as stack:
-            for writer in (*self._maps.values(), *self._crawl, *((self._extra,) if self._extra else ())):
+            for writer in (*self._maps.values(), *self._crawl.values(), *((self._extra,) if self._extra else ())):
                 stack.callback(writer.close)
 
     def write(self, document: PackedDocument) -> bool:
@@ -185,74 +209,75 @@ class PartWriters:
         if document.url == self._last:
             return False
         self._last = document.url
-        part = self._part_of(document.url)
-        key = text_key(document.url)
-        for folder in self._folders:
-            compressed = self._compressions[folder] == RECORD
-            self._maps[folder, part].append_raw(key, _value(document, folder), compressed=compressed)
+        part = self._files.part_of(document.url)
+        for folder in self._files.map_folders:
+            self._files.append(self._maps[folder, part], folder, document)
         self._crawl[part].append_records(document.crawl)
         return True
 
-    def keep(self, document: PackedDocument) -> None:
-        """Take a page that was found inside another one; `finish` writes it."""
+    def keep(self, document: PackedDocument, page: bytes) -> None:
+        """Take a document that was found inside a page; `put_in_places` writes it."""
         if self._extra is None:
-            self._extra = SequenceFileWriter(self._directory / _EXTRA, "", "")
-        self._extra.append_raw(document.url, pickle.dumps(document))
-
-    def _part_of(self, url: bytes) -> int:
-        return partition(url, len(self._parts)) if len(self._parts) > 1 else 0
-
-    def finish(self) -> int:
-        """Put the pages found inside others in their places; how many were left out because their URLs were there."""
-        if self._extra is None:
-            return 0
-        self._extra.close()
-        for writer in self._maps.values():
-            writer.close()
-        left_out = 0
-        with ExitStack() as stack:
-            files = [stack.enter_context(MapFileReader(self._path(PARSE_DATA, part))) for part in self._parts]
-            extras = {key: stack.enter_context(self._flat_file(key[0], self._extra_path(*key))) for key in self._maps}
-            for url, document in self._extra_documents():
-                part = self._part_of(url)
-                if files[part].get(text_key(url)) is not None:
-                    left_out += 1
-                    continue
-                for folder in self._folders:
-                    compressed = self._compressions[folder] == RECORD
-                    extras[folder, part].append_raw(url, _value(document, folder), compressed=compressed)
-                self._crawl[part].append_records(document.crawl)
-        for folder, part in self._maps:
-            self._merge(folder, part)
-        _remove(self._directory / _EXTRA)
-        return left_out
-
-    def _extra_path(self, folder: str, part: int) -> Path:
-        return self._directory / f"{_EXTRA}-{folder}-{part}"
-
-    def _extra_documents(self) -> Iterator[tuple[bytes, PackedDocument]]:
-        """The pages that were kept, in the order of their URLs, of each URL the first."""
-        with SequenceFileReader(self._directory / _EXTRA) as reader:
-            last = None
-            for url, packed in sort_records(reader):
-                if url != last:
-                    yield url, pickle.loads(packed)
-                last = url
-
-    def _merge(self, folder: str, part: int) -> None:
-        """Rewrite one MapFile with the pages that were kept for it."""
-        path, extra = self._path(folder, part), self._extra_path(folder, part)
-        old = self._directory / f"{_EXTRA}-old"
-        path.rename(old)
-        with self._map_file(folder, part) as writer:
-            for url, value in merge_records((_urls_and_values(old / DATA), _raw(extra))):
-                writer.append_raw(text_key(url), value)
-        shutil.rmtree(old)
-        _remove(extra)
+            self._extra = SequenceFileWriter(self._files.directory / f"{_EXTRA}{self._parts.start}", "", "")
+        self._extra.append_raw(page, pickle.dumps(document))
 
 
-def _value(document: PackedDocument, folder: str) -> bytes:
-    return (document.text or b"") if folder == PARSE_TEXT else document.data
+def put_in_places(directory: Path, conf: Configuration, *, stores_text: bool) -> int:
+    """Put the pages found inside others in their places, when all parts are written and closed.
+
+    Returns how many were left out because their URLs were there.
+    """
+    kept = sorted(path for path in directory.glob(f"{_EXTRA}*"))
+    if not kept:
+        return 0
+    files = _Files(directory, conf, stores_text=stores_text)
+    folders = (*files.map_folders, CRAWL_PARSE)
+    paths = {(folder, part): directory / f"new-{folder}-{part}" for folder in folders for part in range(files.parts)}
+    left_out = 0
+    with ExitStack() as stack:
+        found = [stack.enter_context(MapFileReader(files.path(PARSE_DATA, part))) for part in range(files.parts)]
+        writers = {key: stack.enter_context(files.flat_file(key[0], path)) for key, path in paths.items()}
+        for document in _first_of_each(kept):
+            part = files.part_of(document.url)
+            if found[part].get(text_key(document.url)) is not None:
+                left_out += 1
+                continue
+            for folder in files.map_folders:
+                files.append(writers[folder, part], folder, document)
+            writers[CRAWL_PARSE, part].append_records(document.crawl)
+    for (folder, part), path in paths.items():
+        _merge(files, folder, part, path)
+    for path in (*kept, *paths.values()):
+        _remove(path)
+    return left_out
+
+
+def _first_of_each(kept: Iterable[Path]) -> Iterator[PackedDocument]:
+    """The pages that were kept, in the order of their URLs; of each URL the first, in the order of their pages."""
+    packed = (value for _, value in merge_records(map(_raw, kept)))
+    last = None
+    for url, value in sort_records((pickle.loads(value).url, value) for value in packed):
+        if url != last:
+            yield pickle.loads(value)
+        last = url
+
+
+def _merge(files: _Files, folder: str, part: int, extra: Path) -> None:
+    """Rewrite one part with the pages that were kept for it; crawl_parse is in no order, and gets them at its end."""
+    path = files.path(folder, part)
+    old = files.directory / f"old-{folder}-{part}"
+    path.rename(old)
+    if folder == CRAWL_PARSE:
+        crc_path(path).rename(crc_path(old))
+        with files.flat_file(folder, path) as flat:
+            for key, value in chain(_raw(old), _raw(extra)):
+                flat.append_raw(key, value)
+        _remove(old)
+        return
+    with files.map_file(folder, part) as writer:
+        for url, value in merge_records((_urls_and_values(old / DATA), _urls_and_values(extra))):
+            writer.append_raw(text_key(url), value)
+    shutil.rmtree(old)
 
 
 def _urls_and_values(path: Path) -> Iterator[tuple[bytes, bytes]]:

@@ -2,8 +2,9 @@
 
     content ──> workers: parse, filter links, score, sign, serialize ──> part writers, by hash of the URL
 
-Pages are parsed in processes of their own (minutch.parse.worker) and written in the order of their URLs, as they come.
-Pages found inside other pages (a feed's entries) are put in their places at the end. A segment that has been parsed is
+Pages are parsed in processes of their own (minutch.parse.worker) and written in the order of their URLs, as they come:
+all partitions at once, or each by itself where an engine has more machines. Pages found inside other pages (a feed's
+entries) are put in their places at the end. A segment that has been parsed is
 left as it is, with a warning. Source: org.apache.nutch.parse.ParseSegment.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -20,14 +21,16 @@ from typing import Final
 from minutch.arguments import Flag, parse
 from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.engine import Task, engine_of
 from minutch.errors import FormatError
 from minutch.formats.javaio import decode_text
-from minutch.job import Counters, JobContext
-from minutch.parse.packing import PartWriters
+from minutch.job import Counters, JobContext, Progress
+from minutch.parse.packing import PartWriters, put_in_places
 from minutch.parse.page import PackedPage, SegmentTask
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.tables.database import record_estimate
+from minutch.tables.parallel import number_of_parts
 from minutch.tables.success import mark_success
 
 log = logging.getLogger(__name__)
@@ -56,42 +59,52 @@ def run(args: list[str], context: JobContext) -> int:
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
         return 0
     with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT)), "pages") as progress:
-        counters = parse_segment(segment, conf, context.clock, progress.advance)
+        counters = parse_segment(segment, conf, context.clock, progress)
     context.report("ParseSegment", counters)
     return 0
 
 
-def parse_segment(
-    segment: Segment, conf: Configuration, clock: Clock, advance: Callable[[int], None] | None = None
-) -> Counters:
+def parse_segment(segment: Segment, conf: Configuration, clock: Clock, progress: Progress | None = None) -> Counters:
     """Parse a segment's content. Every page counts once under `pages`; outcomes are counted by document.
 
     Raises StoreError if there is no content or the segment has been parsed, FormatError if its files are damaged.
     """
-    counters = Counters()
-    compression, values = segment.stored_sorted(CONTENT)
-    make_task = partial(SegmentTask, conf, segment.name, clock.now(), compression=compression)
+    counters, now = Counters(), clock.now()
     stores_text = conf.get_boolean("parser.store.text", True)
     folders = [PARSE_DATA, PARSE_TEXT, CRAWL_PARSE] if stores_text else [PARSE_DATA, CRAWL_PARSE]
-    with segment.writing(folders) as directory, ExitStack() as stack:
-        writers = stack.enter_context(PartWriters(directory, conf, stores_text=stores_text))
-        pool: WorkerPool[PackedPage] = stack.enter_context(WorkerPool(make_task, **pool_settings(conf)))
+
+    def write(task: Task, parts: range) -> None:
+        _write_parts(task, parts, segment, conf, now)
+
+    segment.parts(CONTENT)
+    with segment.writing(folders) as directory:
+        engine_of(conf).write(write, number_of_parts(conf), directory, counters, progress)
+        counters.add(REPEATED, put_in_places(directory, conf, stores_text=stores_text))
+    mark_success(conf, segment.path)
+    return counters
+
+
+def _write_parts(task: Task, parts: range, segment: Segment, conf: Configuration, now: int) -> None:
+    """Parse the pages of some partitions, in the order of their URLs; documents found inside others are kept."""
+    counters = task.counters
+    compression, records = segment.stored_sorted(CONTENT, parts, number_of_parts(conf))
+    make_task = partial(SegmentTask, conf, segment.name, now, compression=compression)
+    stores_text = conf.get_boolean("parser.store.text", True)
+    with ExitStack() as stack:
+        writers = stack.enter_context(PartWriters(task.folder, conf, stores_text=stores_text, parts=parts))
+        pool: WorkerPool[PackedPage] = stack.enter_context(WorkerPool(make_task, **pool_settings(conf, task.threads)))
         keys: deque[bytes] = deque()  # of the pages that are with the workers
-        for packed in pool.map(_values(values, keys)):
+        for packed in pool.map(_values(records, keys)):
             url = keys.popleft()
             if packed.damage:
                 raise FormatError(f"{decode_text(url)}: {packed.damage}", path=segment.path / CONTENT)
             counters.add("pages")
             for outcome in packed.outcomes:
                 counters.add(outcome)
-            _write(packed, writers, counters)
-            if advance is not None and not counters["pages"] % _SHOWN_BY:
-                advance(_SHOWN_BY)
-        if advance is not None:
-            advance(counters.get("pages", 0) % _SHOWN_BY)
-        counters.add(REPEATED, writers.finish())
-    mark_success(conf, segment.path)
-    return counters
+            _write(url, packed, writers, counters)
+            if not counters["pages"] % _SHOWN_BY:
+                task.advance(_SHOWN_BY)
+        task.advance(counters.get("pages", 0) % _SHOWN_BY)
 
 
 def _values(records: Iterable[tuple[bytes, bytes]], keys: deque[bytes]) -> Iterator[bytes]:
@@ -101,10 +114,10 @@ def _values(records: Iterable[tuple[bytes, bytes]], keys: deque[bytes]) -> Itera
         yield value
 
 
-def _write(page: PackedPage, writers: PartWriters, counters: Counters) -> None:
+def _write(url: bytes, page: PackedPage, writers: PartWriters, counters: Counters) -> None:
     """Write the documents of a page: its own, and those found inside it."""
     for document in page.documents:
         if document.is_extra:
-            writers.keep(document)
+            writers.keep(document, url)
         elif not writers.write(document):
             counters.add(REPEATED)

@@ -398,11 +398,11 @@ class PoolSettings(TypedDict):
     sandbox: Sandbox
 
 
-def pool_settings(conf: Configuration) -> PoolSettings:
-    """parser.workers (0: one per processor), .timeout (s, -1: none), .worker.memory (MiB), .sandbox, .sandbox.allow."""
+def pool_settings(conf: Configuration, workers: int = 0) -> PoolSettings:
+    """parser.workers (0: `workers`, or one per processor), .timeout (s, -1: none), .worker.memory (MiB), .sandbox…"""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return PoolSettings(
-        workers=conf.get_int("parser.workers", 0) or processors,
+        workers=conf.get_int("parser.workers", 0) or workers or processors,
         timeout=conf.get_int("parser.timeout", TIMEOUT),
         memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
         sandbox=Sandbox.from_conf(conf),

@@ -14,13 +14,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.crawldb.store import CrawlDb
-from minutch.fetchlist.select import Ranks, descending, ranks_of, url_hashes
+from minutch.fetchlist.select import descending, ranks_of, url_hashes
 from minutch.fetchlist.select import mixed as mixed_32
 from minutch.query.crawl import Crawl
 from minutch.records import crawldatum as status
 from minutch.report.chance import mixed
 from minutch.report.rates import Bits, Watched
 from minutch.tables.frame import decode_keys
+from minutch.tables.window import Ranks
 
 HELD: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_DUPLICATE)
 """Statuses of entries of whose page a crawl has a copy."""

@@ -28,6 +28,7 @@ import minutch.records  # noqa: F401 - its classes are what `lookup` finds
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import FormatError, StoreError
+from minutch.formats.javahash import partition
 from minutch.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
 from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import DATA, MapFileReader, MapFileWriter
@@ -36,7 +37,7 @@ from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, Seque
 from minutch.formats.writables import UTF8, Writable
 from minutch.segment.places import place_segment, segments_of, waiting
 from minutch.tables.compression import compression_type
-from minutch.tables.database import part_name, part_paths
+from minutch.tables.database import are_partitions, part_name, part_paths
 from minutch.tables.install import NEW, make_directory, sync_path, sync_tree
 from minutch.tables.workfolders import clear, work_folder
 
@@ -159,16 +160,21 @@ class Segment:
             return merge_records(_raw_records(path) for path in self.data_files(folder))
         return sort_records(self.raw(folder), run_bytes=run_bytes)
 
-    def stored_sorted(self, folder: str) -> tuple[str | None, Iterator[RawRecord]]:
-        """All records of a folder of MapFiles in the order of their URLs, values as they are stored.
+    def stored_sorted(self, folder: str, parts: range, of: int) -> tuple[str | None, Iterator[RawRecord]]:
+        """The records of some partitions of `of` of a folder of MapFiles, by URL, values as they are stored.
 
         Also the codec that has compressed each value; None, and values decompressed, if the parts differ in that.
+        Where the parts of the folder are other ones, all are read, and what belongs to other partitions is left out.
         """
         files = self.data_files(folder)
+        is_all = len(parts) == of
+        if not is_all and are_partitions(files, of):
+            files, is_all = files[parts.start : parts.stop], True
         codecs = {_value_codec(path) for path in files}
-        if len(codecs) != 1 or None in codecs:
-            return None, self.raw_sorted(folder)
-        return codecs.pop(), merge_records(_raw_records(path, stored=True) for path in files)
+        stored = len(codecs) == 1 and None not in codecs
+        records = merge_records(_raw_records(path, stored=stored) for path in files)
+        chosen = records if is_all else (record for record in records if partition(record[0], of) in parts)
+        return codecs.pop() if stored else None, chosen
 
     def records(self, folder: str) -> Iterator[tuple[str, Writable]]:
         """All records as they lie, part by part. Raises FormatError naming the file."""

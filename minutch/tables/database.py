@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from minutch.errors import StoreError
-from minutch.formats.javaio import encode_text, encode_vlong
+from minutch.formats.javahash import partition
+from minutch.formats.javaio import DataInput, encode_text, encode_vlong
+from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.tables import install
@@ -27,6 +30,8 @@ from minutch.tables.workfolders import remove
 log = logging.getLogger(__name__)
 
 _PART = re.compile(r"part-(?:[rm]-)?(\d{5,})")
+_SAMPLE = 64
+"""Keys that show whether a part is a hash partition."""
 
 
 def part_name(index: int) -> str:
@@ -38,6 +43,21 @@ def part_paths(directory: Path) -> list[Path]:
     """The part files or directories in `directory`, in the order of their numbers."""
     found = [(int(match[1]), path) for path in directory.iterdir() if (match := _PART.fullmatch(path.name))]
     return [path for _, path in sorted(found)]
+
+
+def are_partitions(files: Sequence[Path], parts: int) -> bool:
+    """Whether files of records are the partitions that a job of so many parts makes, judging each by its first keys."""
+    return len(files) == parts and all(_belongs(path, part, parts) for part, path in enumerate(files))
+
+
+def _belongs(path: Path, part: int, parts: int) -> bool:
+    if parts == 1:
+        return True
+    with SequenceFileReader(path) as reader:
+        if reader.key_class != TEXT:
+            return False
+        keys = [DataInput(key).read_text_bytes() for key, _ in islice(reader.stored(), _SAMPLE)]
+    return all(partition(key, parts) == part for key in keys)
 
 
 def record_estimate(parts: Iterable[Path]) -> int:

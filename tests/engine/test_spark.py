@@ -18,11 +18,18 @@ from minutch.conf import Configuration
 from minutch.crawldb import crawlcomplete, dedup, domainstats, mergedb, protocolstats
 from minutch.engine import session
 from minutch.errors import FormatError
+from minutch.fetchlist import generate
 from minutch.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb
+from minutch.parse import parse
+from minutch.records.content import Content
+from minutch.records.hostdatum import HostDatum
+from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment, part_writer
+from tests.hostdb.test_updatehostdb import write_hostdb
 from tests.linkdb.test_jobs import Pages, segment
 from tests.properties.test_order import JOBS, ONE, URLS, Job, Lines, Machine, crawldb, machines, output, randoms
+from tests.support.pages import content
 from tests.support.sparkcluster import missing
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -62,8 +69,7 @@ def run_near(random: Random, folder: Path, parts: int, job: JobContext) -> Lines
 
 def run_filtered(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
     """With plugins, in the processes of executors as well."""
-    conf = job.conf.with_values({"plugin.includes": "urlfilter-regex|urlnormalizer-basic"}).freeze()
-    job = JobContext(conf, job.clock, job.out, job.err, reports=job.reports)
+    job = with_plugins(job, "urlfilter-regex|urlnormalizer-basic")
     dbs = [crawldb(random, folder / name, parts) for name in ("2", "1")]
     assert mergedb.run([str(folder / "out"), *dbs, "-normalize", "-filter"], job) == 0
     return link_records(folder / "out")
@@ -95,7 +101,77 @@ def link_records(db: Path) -> Lines:
     return sorted(found)
 
 
-ALL: list[Job] = [*JOBS, run_statistics, run_near, run_filtered, run_links]
+def with_plugins(job: JobContext, plugins: str) -> JobContext:
+    conf = job.conf.with_values({"plugin.includes": plugins}).freeze()
+    return JobContext(conf, job.clock, job.out, job.err, reports=job.reports)
+
+
+def random_segment(random: Random, folder: Path, name: str, job: JobContext) -> Segment:
+    """A fetched segment: pages with links, feeds with pages inside that may be there already, and some twice."""
+    made = Segment(folder / name)
+    shares: list[list[str]] = [[] for _ in range(random.randrange(1, 4))]
+    for url in sorted(random.choices(URLS, k=40)):
+        random.choice(shares).append(url)
+    with made.writing([CONTENT]) as directory:
+        for part, urls in enumerate(shares):
+            with part_writer(directory, CONTENT, part, job.conf) as append:
+                for url in dict.fromkeys(urls):
+                    append(url, random_page(random, url))
+    return made
+
+
+def random_page(random: Random, url: str) -> Content:
+    links = random.choices(URLS, k=3)
+    if random.random() < 0.1:
+        items = "".join(f"<item><title>{link}</title><link>{link}</link></item>" for link in links)
+        return content(f"<rss version='2.0'><channel>{items}</channel></rss>", "application/rss+xml", url=url)
+    return content("".join(f"<a href='{link}'>{random.randrange(5)}</a>" for link in links), url=url)
+
+
+def segment_records(segment: Path) -> Lines:
+    """The records of all folders, those of crawl_parse, which are in no order, sorted with the others."""
+    found = []
+    for data in sorted(path for path in segment.rglob("*") if path.name == "data" or path.name.startswith("part-")):
+        if data.is_file():
+            with SequenceFileReader(data) as reader:
+                found += [f"{data.relative_to(segment).parts[0]} {key.hex()} {value.hex()}" for key, value in reader]
+    return sorted(found)
+
+
+def run_parse(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    job = with_plugins(job, "feed|parse-html|urlfilter-regex|urlnormalizer-basic|scoring-opic")
+    made = random_segment(random, folder, "20260101000000", job)
+    assert parse.run([str(made.path)], job) == 0
+    assert {len(made.parts(name)) for name in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)} == {parts}
+    return segment_records(made.path)
+
+
+def run_generate(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    """All the limits, with marks in the CrawlDb and a HostDb; topN is for all reducers, of which there is a choice."""
+    db, segments = crawldb(random, folder / "db", parts), folder / "segments"
+    values = {
+        "generate.update.crawldb": "true",
+        "generate.max.count": str(random.choice((-1, 2))),
+        "generate.count.mode": random.choice(("host", "domain")),
+        "mapreduce.framework.name": "yarn",
+        "mapreduce.job.reduces": str(random.randrange(1, 4)),
+    }
+    more = ["-topN", str(random.randrange(30)), "-maxNumSegments", "2", "-numFetchers", "2", "-noFilter", "-noNorm"]
+    if random.random() < 0.5:
+        write_hostdb(folder / "hosts", {f"host{number}.example.org": HostDatum() for number in range(4)})
+        values["generate.max.count.expr"] = "1"
+        more += ["-hostdb", str(folder / "hosts")]
+    job = JobContext(job.conf.with_values(values).freeze(), job.clock, job.out, job.err, reports=job.reports)
+    found = [f"exit code {generate.run([db, str(segments), *random.choice((more, []))], job)}"]
+    made = sorted(segments.iterdir()) if segments.is_dir() else []
+    return (
+        found
+        + [f"{at} {line}" for at, path in enumerate(made) for line in segment_records(path)]
+        + link_records(Path(db))
+    )
+
+
+ALL: list[Job] = [*JOBS, run_statistics, run_near, run_filtered, run_links, run_parse, run_generate]
 
 
 @pytest.mark.parametrize("job", ALL, ids=lambda job: job.__name__.removeprefix("run_"))

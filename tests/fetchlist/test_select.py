@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from minutch.conf import Configuration
 from minutch.fetchlist import select
 from minutch.fetchlist.select import Quota, Selection, best_first, descending, mixed, ranks_in, ranks_of, url_hashes
-from minutch.fetchlist.window import LAST, Window
 from minutch.formats.javaio import DataOutput
 from minutch.job import Counters
 from minutch.tables.parallel import for_each
+from minutch.tables.window import LAST, Window
 
 CONF = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})
 
@@ -235,7 +235,7 @@ def test_windows_have_all_entries_by_rank(
     found: list[list[tuple[bytes, float, bytes | None]]] = []
     first = 0
     while first <= LAST:
-        window = Window(first, most)
+        window = Window(first, most, ranks_in)
         places = list(enumerate(frames))
         order.shuffle(places)
         for number, frame in places:
