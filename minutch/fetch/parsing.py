@@ -267,9 +267,9 @@ class FetchTask(ParseTask[ParsedPage]):
             content.metadata[FETCH_STATUS_KEY] = others  # the server's own
         return ReadPage(content, *_HEAD.unpack_from(item))
 
-    def _packed(self, page: ReadPage, result: PageResult) -> ParsedPage:
+    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> ParsedPage:
         content = page.content
-        parsed = ParsedPage(self._documents(page, result))
+        parsed = ParsedPage(documents)
         if isinstance(page.result, str) and not result.outputs:
             parsed.signature = self._parser.signature_of(content)
         parsed.failed = self._is_given_up(page, result)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.memory import put_vint
+from minutch.kernels.memory import HIGH_BITS, first_marked, put_vint
 from minutch.kernels.native import (
     I64,
     U8,
@@ -28,6 +28,7 @@ from minutch.kernels.native import (
     load32,
     load64,
     store8,
+    store64,
 )
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
@@ -64,7 +65,8 @@ HEAD_ROW = 1 + 2 * HEAD_SLOTS
 
 _NOFOLLOW = np.frombuffer(b"nofollow", np.uint8)
 _BLANK, _BREAK = 1, 2
-_HIGH_BITS = np.uint64(0x8080808080808080)
+_FIRST_PRINTED = np.uint64(0x2121212121212121)
+"""The character after the last that may be a blank, in each byte."""
 
 
 @inlined
@@ -84,13 +86,12 @@ def is_utf8(data: U8) -> Bool:
     """Whether these are bytes of UTF-8, as the standard has it: no surrogates, nothing longer than it has to be."""
     i, size = 0, data.size
     while i < size:
-        if i + 8 <= size and load64(data.ctypes.data + i) & _HIGH_BITS == 0:
-            i += 8
-            continue
         first = data[i]
-        i += 1
         if first < 0x80:
+            high = load64(data.ctypes.data + i) & HIGH_BITS if i + 8 <= size else np.uint64(0x8000)
+            i += first_marked(high) if high != 0 else 8
             continue
+        i += 1
         if first < 0xC2 or first > 0xF4 or i == size:
             return False
         low = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
@@ -204,21 +205,34 @@ def put_after_blank(room: U8, size: Int, data: Int, length: Int) -> Int:
 
 @inner
 def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[Int, Int]:
-    """Append a text node to the `size` bytes at `text`, where there is room; the new size and gap."""
+    """Append a text node to the `size` bytes at `text`, where there is room for it and 2 more; the new size and gap.
+
+    Words are copied eight bytes at a time, up to the first that may be a blank.
+    """
     before = size
     gap = max(gap, _BLANK)
-    for i in range(length):
+    i = 0
+    while i < length:
         byte = load8(data + i)
         if is_blank(byte):
             gap = max(gap, _BLANK)
+            i += 1
             continue
         if gap != 0:
             if size > 0:
                 store8(text + size, 10 if gap == _BREAK else 32)
                 size += 1
             gap = 0
-        store8(text + size, byte)
-        size += 1
+        if i + 8 > length:
+            store8(text + size, byte)
+            i, size = i + 1, size + 1
+            continue
+        word = load64(data + i)
+        store64(text + size, word)
+        low = (word - _FIRST_PRINTED) & ~word & HIGH_BITS
+        count = first_marked(low) if low != 0 else 8
+        count = max(count, 1)  # a control character that is no blank
+        i, size = i + count, size + count
     return size, gap if size > before or length == 0 else _BREAK
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from minutch.kernels.memory import HIGH_BITS, first_marked
 from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel, load64
 
 (
@@ -70,7 +71,8 @@ SLOTS = 512
 """Of the table of names: slot of a name's hash, or the next free one."""
 SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
 """Of the hashes of names (FNV-1a)."""
-_ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_ONES = np.uint64(0x0101010101010101)
+_ENDS_NAME = np.array([byte in b">/ \t\n\f\r" for byte in range(256)])
 COPIES = 1 << 20
 """Formatting elements that blocks may get in all."""
 
@@ -90,7 +92,7 @@ def lower(byte: Int) -> Int:
 @inlined
 def ends_name(byte: Int) -> Bool:
     """Whether a tag's name ends before this byte."""
-    return byte in (62, 47, 32, 9, 10, 12, 13)
+    return _ENDS_NAME[byte]
 
 
 @inlined
@@ -99,8 +101,9 @@ def next_of(data: U8, at: Int, byte: Int) -> Int:
     size, pattern = data.size, np.uint64(byte) * _ONES
     while at + 8 <= size:
         word = load64(data.ctypes.data + at) ^ pattern
-        if (word - _ONES) & ~word & _HIGH_BITS != 0:
-            break
+        found = (word - _ONES) & ~word & HIGH_BITS
+        if found != 0:
+            return at + first_marked(found)
         at += 8
     while at < size and data[at] != byte:
         at += 1

@@ -6,6 +6,16 @@ import numpy as np
 
 from minutch.kernels.native import U8, Int, inlined, inner, load8, load64, load_int, load_long
 
+HIGH_BITS = np.uint64(0x8080808080808080)
+_PLACES = np.uint64(0x0001020304050607)
+
+
+@inlined
+def first_marked(word: Int) -> Int:
+    """The number of the first byte in memory of which a word (uint64) has the high bit; there has to be one."""
+    lowest = word & (~word + np.uint64(1))
+    return np.int64((lowest >> np.uint64(7)) * _PLACES >> np.uint64(56))
+
 
 @inlined
 def int_at(buf: U8, at: Int) -> Int:

@@ -97,10 +97,15 @@ class Kernel:
     def __call__(self, *args: Any) -> Any:
         if self._native is None:
             self._native = self._load()
+        if len(args) != len(self.parameters):
+            self._fail(WRONG_ARRAY, args)
         # An array goes as its object's address: the function that `build` makes checks it and reads data and sizes.
-        words = [id(value) if is_array else int(value) for value, is_array in zip(args, self._is_array, strict=True)]
         result = ctypes.c_int64()
-        status = self._native(ctypes.addressof(result), _NDARRAY, *words)
+        try:
+            status = self._native(ctypes.addressof(result), _NDARRAY, *args)
+        except ctypes.ArgumentError:  # NumPy's integers
+            words = [value if is_array else int(value) for value, is_array in zip(args, self._is_array, strict=True)]
+            status = self._native(ctypes.addressof(result), _NDARRAY, *words)
         if status:
             self._fail(status, args)
         return self._result(result.value)
@@ -109,7 +114,7 @@ class Kernel:
         from minutch.kernels.library import address
 
         _check_layout()
-        words = [ctypes.c_int64] * len(self.parameters)
+        words = [ctypes.py_object if is_array else ctypes.c_int64 for is_array in self._is_array]
         return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)(
             address(self.module, self.name)
         )

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from minutch.kernels.memory import put_vint, vint_at
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, kernel
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, copy_bytes, inlined, inner, kernel
 
 ROOT: Final = 0
 DIRECTORY: Final = 1
@@ -147,6 +147,7 @@ def resolve_links(data: U8, at: Int, count: Int, prefixes: U8, bounds: I64Rows, 
     Stops before a link that is not for a short way. `out` has room for all.
     """
     size = len(data)
+    source, target = np.int64(data.ctypes.data), np.int64(out.ctypes.data)
     for done in range(count):
         length, start = vint_at(data, at, size)
         rest = start + length
@@ -162,14 +163,11 @@ def resolve_links(data: U8, at: Int, count: Int, prefixes: U8, bounds: I64Rows, 
             state[0], state[1], state[2] = done, at, to
             return
         to = put_vint(out, to, stop - before + end - start)
-        for i in range(before, stop):
-            out[to] = prefixes[i]
-            to += 1
-        for i in range(start, end):
-            out[to] = data[i]
-            to += 1
-        for i in range(rest, following):
-            out[to] = data[i]
-            to += 1
+        copy_bytes(target + to, np.int64(prefixes.ctypes.data) + before, stop - before)
+        to += stop - before
+        copy_bytes(target + to, source + start, end - start)
+        to += end - start
+        copy_bytes(target + to, source + rest, following - rest)
+        to += following - rest
         at = following
     state[0], state[1], state[2] = count, at, to

@@ -13,6 +13,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
@@ -204,8 +205,8 @@ class ParseTask(Generic[R]):
         """The page in an item, not parsed yet unless nothing is to be parsed. Raises FormatError for damage."""
 
     @abstractmethod
-    def _packed(self, page: ReadPage, result: PageResult) -> R:
-        """What the parent gets of a page."""
+    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> R:
+        """What the parent gets of a page: `documents` are the records of those in it."""
 
     @abstractmethod
     def _damaged(self, error: FormatError) -> R:
@@ -223,13 +224,12 @@ class ParseTask(Generic[R]):
         """The records of parsed pages; the links of all of them are filtered together."""
         whole = [page for page in pages if isinstance(page, ReadPage)]
         try:
-            results = iter(self._parser.finish(whole))
+            results = self._parser.finish(whole)
         except Exception as error:
             log.debug("pages are finished one by one: %s", error)
-            results = iter([self._finish(page) for page in whole])
-        return [
-            self._packed(page, next(results)) if isinstance(page, ReadPage) else self._damaged(page) for page in pages
-        ]
+            results = [self._finish(page) for page in whole]
+        packed = map(self._packed, whole, results, self._documents(whole, results))
+        return [next(packed) if isinstance(page, ReadPage) else self._damaged(page) for page in pages]
 
     def fail(self, item: bytes, reason: str) -> R:
         """The records of a page whose parser hangs, dies or takes too much memory."""
@@ -237,7 +237,8 @@ class ParseTask(Generic[R]):
             page = self._page(item)
         except FormatError as error:
             return self._damaged(error)
-        return self._packed(page, self._fail(page, reason))
+        result = self._fail(page, reason)
+        return self._packed(page, result, *self._documents([page], [result]))
 
     def _finish(self, page: ReadPage) -> PageResult:
         try:
@@ -251,10 +252,15 @@ class ParseTask(Generic[R]):
         result = skipped if isinstance(skipped, str) and skipped else failed_result(page.content.url, reason)
         return self._parser.finish([page._replace(result=result)])[0]
 
-    def _documents(self, page: ReadPage, result: PageResult) -> list[PackedDocument]:
-        """The packed records of a page's documents."""
-        url = page.content.url
-        return [self._packer.pack(output, is_extra=output.url != url) for output in result.outputs]
+    def _documents(self, pages: Sequence[ReadPage], results: Sequence[PageResult]) -> list[list[PackedDocument]]:
+        """The packed records of the documents of each page."""
+        found = [
+            (output, output.url != page.content.url)
+            for page, result in zip(pages, results, strict=True)
+            for output in result.outputs
+        ]
+        packed = iter(self._packer.pack_all(found))
+        return [list(islice(packed, len(result.outputs))) for result in results]
 
 
 class SegmentTask(ParseTask[PackedPage]):
@@ -277,8 +283,8 @@ class SegmentTask(ParseTask[PackedPage]):
             log.error("content left out: %s", error)
             return ReadPage(Content(), self._now, UNREADABLE)
 
-    def _packed(self, page: ReadPage, result: PageResult) -> PackedPage:
-        return PackedPage(result.outcomes, self._documents(page, result))
+    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> PackedPage:
+        return PackedPage(result.outcomes, documents)
 
     def _damaged(self, error: FormatError) -> PackedPage:
         return PackedPage([], [], str(error))

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from minutch.errors import FormatError
 from minutch.formats import javahash
-from minutch.formats.javaio import DataInput, DataOutput
+from minutch.formats.javaio import DataInput, DataOutput, decode_text
 from minutch.formats.writables import NullWritable, Writable, lookup
 
 # Keys in the metadata of CrawlDatum (org.apache.nutch.metadata.Nutch)
@@ -47,6 +47,13 @@ CONTENT_FETCH_TIME_KEY: Final = "nutch.fetch.time"
 TRUNCATED_KEY: Final = "http.content.truncated"
 DAMAGED_KEY: Final = "http.content.damaged"
 """The compressed content was damaged or cut off: what is there comes from before the damage. Nutch has no such key."""
+
+_ONE: Final = bytes((0, 0, 0, 1))
+"""The number of values of most names."""
+_SHORT: Final = 128
+"""Bytes from which on the length of a text takes more than one."""
+_USUAL: Final = 2 * _SHORT + len(_ONE)
+"""Bytes that a short name with one short value takes at most."""
 
 
 class Metadata(dict[str, list[str]], Writable):
@@ -88,12 +95,12 @@ class Metadata(dict[str, list[str]], Writable):
     @classmethod
     def read(cls, data: DataInput) -> Self:
         result = cls()
-        read_text, read_int = data.read_text, data.read_int
-        for _ in range(read_int()):
-            name, count = read_text(), read_int()
-            values = [read_text()] if count == 1 else [read_text() for _ in range(count)]
-            if values:
-                result.setdefault(name, []).extend(values)
+        for _ in range(data.read_int()):
+            name, values = _read_usual(data) or _read_any(data)
+            if name in result:
+                result[name] += values
+            elif values:
+                result[name] = values
         return result
 
     def write(self, out: DataOutput) -> None:
@@ -101,8 +108,12 @@ class Metadata(dict[str, list[str]], Writable):
         for name in self.java_names():
             values = self[name]
             if len(values) == 1:
-                out.buf += _named(name)
-                out.write_text(values[0])
+                value = values[0]
+                if len(value) < _SHORT and value.isascii():
+                    out.buf += b"%b%c%b" % (_named(name), len(value), value.encode())
+                else:
+                    out.buf += _named(name)
+                    out.write_text(value)
                 continue
             out.write_text(name)
             out.write_int(len(values))
@@ -117,6 +128,29 @@ class Metadata(dict[str, list[str]], Writable):
 
     def __str__(self) -> str:
         return self.to_string()
+
+
+def _read_usual(data: DataInput) -> tuple[str, list[str]] | None:
+    """A name and its values where there is one value, and both are short; else None, and nothing is read."""
+    start = data.pos
+    near = bytes(data.buf[start : min(start + _USUAL, data.end)])
+    try:
+        size = near[0]
+        begin = size + 1 + len(_ONE) + 1
+        value_size = near[begin - 1]
+    except IndexError:
+        return None
+    end = begin + value_size
+    if near[size + 1 : begin - 1] != _ONE or size >= _SHORT or value_size >= _SHORT or end > len(near):
+        return None
+    data.pos = start + end
+    return decode_text(near[1 : size + 1]), [decode_text(near[begin:end])]
+
+
+def _read_any(data: DataInput) -> tuple[str, list[str]]:
+    """A name and its values."""
+    name, count = data.read_text(), data.read_int()
+    return name, [data.read_text() for _ in range(count)]
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from minutch.formats.javaio import DataInput, DataOutput
+from minutch.formats.javaio import DataInput, DataOutput, encode_text, encode_vlong
 from minutch.formats.writables import Writable
 from minutch.records.metadata import read_version
 from minutch.records.strings import read_compressed_string
@@ -27,8 +27,12 @@ class ParseText(Writable):
         return cls((read_compressed_string(data) or "") if version == 1 else data.read_text())
 
     def write(self, out: DataOutput) -> None:
-        out.write_byte(2)
-        out.write_text(self.text)
+        out.write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The value's bytes; the text is copied once."""
+        data = encode_text(self.text)
+        return b"".join((b"\2", encode_vlong(len(data)), data))
 
     def __str__(self) -> str:
         return self.text

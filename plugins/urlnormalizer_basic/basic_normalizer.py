@@ -38,8 +38,10 @@ _CROWDED_PATH = re.compile(r"/[./]|\./")
 _DOTTED_PATH = re.compile(r"/\.|\./")
 _SLASHES = re.compile("/{2,}")
 
-# A URL that is normal already, but for a fragment: a plain host without port, and only escapes that have to be there.
-_HOST = r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*"
+# A URL that is normal already, but for a fragment: a plain host, no port that a scheme stands for (80, 443), and only
+# escapes that have to be there.
+_PORT = "[1-9]|[1-79][0-9]|8[1-9]|[1-35-9][0-9][0-9]|4[0-35-9][0-9]|44[0-24-9]|[1-9][0-9]{3,4}"
+_HOST = rf"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::(?:{_PORT}))?"
 _SAFE = r"!#$&'()*+,\-0-9:;=@A-Z\\_a-z~"
 _QUERY_SAFE = _SAFE.replace("#", "") + "./?"
 _PATH_SAFE = _SAFE.replace("#", "")

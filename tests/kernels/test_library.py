@@ -41,7 +41,7 @@ def test_wrong_arrays_never_reach_a_kernel() -> None:
     ):
         with pytest.raises(TypeError, match=r"find\.running_sum: expected \(I32, I64\), found"):
             find.running_sum(length, at)  # type: ignore[arg-type]
-    with pytest.raises(ValueError):
+    with pytest.raises(TypeError, match=r"expected \(I32, I64\), found"):
         find.running_sum(np.zeros(3, np.int32))  # type: ignore[call-arg]
 
 

@@ -32,7 +32,7 @@ NORMALIZERS = [
 PLUGINS = "urlnormalizer-%s|urlfilter-regex"
 TAILS = ["", "#", "#a", "#a//b", "#a?b", "#&", "#sid=1&x", "//x", "/../y", "?a//b", "?&", "&&c", "."]
 NEARLY_NORMAL = st.tuples(plain_urls, st.sampled_from(TAILS)).map("".join)
-STARTS = ["http://h", "https://h.org", "http://H", "http://h:80", "http:/"]
+STARTS = ["http://h", "http://h:8080", "https://h.org", "http://H", "http://h:80", "http:/"]
 STEPS = ["/..", "//", "/", "/a", "/a:", "/.", ".html", "///b", "/a.", "?", "%41", "/a/b/a/b/a/"]
 CLIMBING = st.tuples(st.sampled_from(STARTS), st.lists(st.sampled_from(STEPS), max_size=6).map("".join)).map("".join)
 
