@@ -43,6 +43,7 @@ from minutch.job import Counters, JobContext
 from minutch.live.server import LiveServer
 from minutch.live.watch import Watch
 from minutch.segment.store import CRAWL_FETCH, Segment
+from minutch.stores import as_path
 from minutch.tables.lock import lock
 from minutch.tables.success import mark_success
 from minutch.tables.workfolders import remove
@@ -76,7 +77,7 @@ class Interrupted(MinutchError):
 def run(args: list[str], context: JobContext) -> int:
     """The command. Exit code 0; every failure is 255 as in Nutch."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    segment, watch = Path(given.positional[0]), context.watch
+    segment, watch = as_path(given.positional[0]), context.watch
     with ExitStack() as stack:
         server: LiveServer | None = None
         if given["-metrics"] is not None and watch is None:

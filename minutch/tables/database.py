@@ -20,6 +20,7 @@ from minutch.errors import StoreError
 from minutch.formats.javaio import encode_text, encode_vlong
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
 from minutch.formats.sequencefile import SequenceFileReader
+from minutch.stores import as_path
 from minutch.tables import install
 from minutch.tables.lock import lock
 from minutch.tables.workfolders import remove
@@ -62,8 +63,8 @@ class Database:
     name: str = install.CURRENT
     """The directory of the partitions."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path) -> None:
+        self.path = as_path(path)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"

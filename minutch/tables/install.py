@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from minutch.errors import StoreError
+from minutch.stores import is_local
 from minutch.tables import workfolders
 
 CURRENT = "current"
@@ -65,7 +66,7 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
     if name == CURRENT:
         _retire(database, keep_old)
     elif previous.exists():
-        shutil.rmtree(previous)
+        workfolders.remove_tree(previous)
 
 
 def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
@@ -87,22 +88,25 @@ def _put_in_order(database: Path, name: str) -> None:
                 break
     for leftover in (next_, previous):
         if leftover.exists():
-            shutil.rmtree(leftover)
+            workfolders.remove_tree(leftover)
 
 
 def _retire(database: Path, keep_old: bool) -> None:
     old, previous = database / OLD, database / PREVIOUS
     if previous.exists() or not keep_old:
-        shutil.rmtree(old, ignore_errors=True)
+        with suppress(OSError):
+            workfolders.remove_tree(old)
     if previous.exists():
         if keep_old:
             previous.rename(old)
         else:
-            shutil.rmtree(previous)
+            workfolders.remove_tree(previous)
 
 
 def _exchange(first: Path, second: Path) -> bool:
     """Swap the names of two directories at once; False where the system can't."""
+    if not is_local(first):
+        return False
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
@@ -112,6 +116,9 @@ def _exchange(first: Path, second: Path) -> bool:
 
 def make_directory(path: Path) -> None:
     """Make a directory and what is missing above it; on disk when this returns."""
+    if not is_local(path):
+        path.mkdir(parents=True, exist_ok=True)
+        return
     missing = [place for place in (path, *path.parents) if not place.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for place in reversed(missing):
@@ -119,7 +126,9 @@ def make_directory(path: Path) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """fsync a directory: its names are on disk when this returns."""
+    """fsync a directory: its names are on disk when this returns. File systems of Hadoop see to that themselves."""
+    if not is_local(path):
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -131,6 +140,8 @@ def sync_path(path: Path) -> None:
 
 def sync_tree(path: Path) -> None:
     """fsync every file and directory below `path`, and itself."""
+    if not is_local(path):
+        return
     for directory, _, names in os.walk(path):
         for name in names:
             sync_path(Path(directory, name))
