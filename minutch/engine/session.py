@@ -129,7 +129,9 @@ def _started(properties: dict[str, str]) -> Any:
     with _heard() as stderr:
         try:
             gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": stderr})
-            context = SparkContext(gateway=gateway, conf=conf)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                context = SparkContext(gateway=gateway, conf=conf)
         except Exception as exc:
             if "JAVA_GATEWAY_EXITED" in str(exc) or isinstance(exc, OSError):
                 raise ConfigError("Java, 17 or newer, is needed, and Spark's ended as it began") from exc

@@ -26,6 +26,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, LockedError, MinutchError, StoreError
 from minutch.fetch.closing import close_segment
 from minutch.fetch.display import Display, host_table, result_table
+from minutch.fetch.farsegment import fetched_here
 from minutch.fetch.feeder import count_entries, generate_files
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import Part
@@ -86,7 +87,7 @@ def run(args: list[str], context: JobContext) -> int:
             context.print(server.says)
             context.out.flush()
         context.reports["Fetcher"] = fetch(
-            segment,
+            stack.enter_context(fetched_here(segment)),
             context.conf,
             clock=context.clock,
             err=context.err,

@@ -134,9 +134,15 @@ def settings() -> Settings:
     return _hadoop.settings
 
 
+def _named(variable: str) -> str:
+    """The folder that a variable names, as Java's and Hadoop's own programs take it; empty if it names none."""
+    found = os.path.expandvars(f"${variable}")
+    return "" if found.startswith("$") else found
+
+
 def find_java() -> str:
     """The program `java`. Raises ConfigError where there is none."""
-    home = os.environ.get("JAVA_HOME")
+    home = _named("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
     if found is None:
         where = f"there is no bin/java in JAVA_HOME ({home})" if home else "none was found"
@@ -159,7 +165,7 @@ def _started(settings: Settings) -> Any:
             hint="pip install 'minutch[spark]'; it needs Java 17 or newer",
         ) from exc
     jars = Path(_find_spark_home(), "jars")
-    folders = [os.environ.get("HADOOP_CONF_DIR", ""), *settings.jars, str(jars / "*")]
+    folders = [_named("HADOOP_CONF_DIR"), *settings.jars, str(jars / "*")]
     port, token, process = launch_gateway(
         java_path=find_java(),
         jarpath=str(next(jars.glob("py4j-*.jar"))),

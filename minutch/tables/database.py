@@ -23,7 +23,6 @@ from minutch.formats.sequencefile import SequenceFileReader
 from minutch.stores import as_path
 from minutch.tables import install
 from minutch.tables.lock import lock
-from minutch.tables.workfolders import remove
 
 log = logging.getLogger(__name__)
 
@@ -147,5 +146,5 @@ class Database:
             yield new
             install.install(self.path, new, keep_old=keep_old, name=self.name)
         except BaseException:
-            remove(new)
+            install.discard(self.path, new)
             raise

@@ -11,7 +11,8 @@ A folder that holds several databases has them under names of their own in the p
 a name has it appended (`.next-NAME`), and there is no backup.
 
 Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere it does for the
-instant between two renames; `recover` then finds `.next` complete and puts it in place.
+instant between two renames; `recover` then finds `.next` complete and puts it in place. HDFS renames a folder in one
+step, too; for file systems that copy instead see `journal`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from minutch.errors import StoreError
-from minutch.stores import is_local
-from minutch.tables import workfolders
+from minutch.stores import StorePath, is_local
+from minutch.tables import journal, workfolders
 
 CURRENT = "current"
 OLD = "old"
@@ -51,6 +52,11 @@ def beside(database: Path, name: str = CURRENT) -> tuple[Path, Path]:
 def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -> None:
     """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or goes away."""
     _put_in_order(database, name)
+    if isinstance(database, StorePath) and isinstance(new, StorePath) and not database.renames:
+        if name == CURRENT and (not keep_old or (database / name).exists()):
+            workfolders.remove(database / OLD)
+        journal.begin(database, new, name, OLD if keep_old and name == CURRENT else "")
+        return
     sync_tree(new)
     current = database / name
     next_, previous = beside(database, name)
@@ -69,6 +75,12 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
         workfolders.remove_tree(previous)
 
 
+def discard(database: Path, new: Path) -> None:
+    """Remove a new directory that did not become the database, unless it is on its way."""
+    if is_local(database) or not (database / journal.JOURNAL).exists():
+        workfolders.remove(new)
+
+
 def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
     """Finish or clear away what killed jobs left behind; only the holder of the lock may call it."""
     for name in names:
@@ -79,6 +91,9 @@ def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
 
 def _put_in_order(database: Path, name: str) -> None:
     """Finish or undo an `install` that was interrupted."""
+    if isinstance(database, StorePath) and not database.renames:
+        journal.go_on(database)
+        return
     current = database / name
     next_, previous = beside(database, name)
     if not current.exists():

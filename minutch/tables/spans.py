@@ -215,7 +215,7 @@ class SpannedFile:
         A rest of up to a tenth of a span goes with the last one. A file without markers (version 1) is one span.
         Of a piece of it, those that begin from `first` to before `last`; nothing else of the file is looked at.
         """
-        size, last = self._span_size, self.size if last is None else last
+        size, last = self._span_size, self.size + 1 if last is None else last
         cuts = [self.start]
         if self.sync and self.size > size:
             with self._finder() as find_marker:
