@@ -58,8 +58,8 @@ class StorePath(PosixPath):
     """See above. All that it knows is in its parts, `hdfs:`, `name:8020`, `crawl`, so that it may travel."""
 
     def __str__(self) -> str:
-        scheme, _, rest = super().__str__().partition(":/")
-        return f"{scheme}://{rest}"
+        text = super().__str__()
+        return text.replace(":/", "://", 1) if self.is_absolute() else text
 
     def __repr__(self) -> str:
         return f"StorePath({str(self)!r})"
@@ -78,7 +78,7 @@ class StorePath(PosixPath):
         return self.scheme not in _NO_RENAME
 
     def is_absolute(self) -> bool:
-        return True
+        return bool(self.parts) and self.parts[0].endswith(":")
 
     def absolute(self) -> Self:
         return self

@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.shuffled FOLDER [--urls 500000] [--pages 25000] [--master local[2]]
 
-Makes a CrawlDb and a segment below FOLDER (once), runs each job with Spark's event log, and prints a Markdown table: the
-bytes that it read and wrote on disk, the bytes that went through the shuffle, and the seconds of all tasks together.
+Makes a CrawlDb and a segment below FOLDER (once), runs each job with Spark's event log, and prints a Markdown table:
+how much it read, how much went through the shuffle, and the seconds of all tasks together.
 """
 
 from __future__ import annotations

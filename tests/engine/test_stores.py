@@ -17,7 +17,7 @@ import pytest
 
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
-from minutch.crawldb import dedup, inject, readdb, updatedb
+from minutch.crawldb import crawlcomplete, dedup, domainstats, inject, mergedb, protocolstats, readdb, updatedb
 from minutch.crawldb.store import CrawlDb
 from minutch.engine import session, spark
 from minutch.errors import ConfigError, LockedError, StoreError
@@ -25,8 +25,9 @@ from minutch.fetch import fetch
 from minutch.fetch.farsegment import copy_folder
 from minutch.fetchlist import generate
 from minutch.job import JobContext
-from minutch.linkdb import invertlinks
+from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
 from minutch.parse import parse
+from minutch.segment import mergesegs, readseg
 from minutch.segment.store import COMPLETE, Segment
 from minutch.stores import StorePath, as_path, hadoop
 from minutch.tables import install
@@ -37,9 +38,12 @@ from minutch.tables.rows import to_frame
 from minutch.tables.spans import Piece, SpannedFile
 from tests.engine.test_cluster import executor
 from tests.engine.test_spark import link_records as _records
+from tests.engine.test_spark import random_pages
 from tests.interop.harness import Harness
 from tests.interop.jars import NUTCH_VERSIONS, NoJars, nutch_jars
 from tests.interop.nutchconf import write_configuration
+from tests.linkdb.test_jobs import segment
+from tests.properties.test_order import crawldb
 from tests.support.crawldbs import context
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.hdfs import hdfs
@@ -204,6 +208,48 @@ def test_a_replacement_without_renames_is_finished_by_the_next(
     assert steps > 8
 
 
+def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: Path) -> None:
+    from random import Random
+
+    far, near = store / "commands", tmp_path / "commands"
+    crawldb(Random(1), near / "crawldb", 2)
+    pages = random_pages(Random(2))
+    for name in ("20260101000000", "20260101000001"):
+        segment(near / "segments" / name, pages, parts=2)
+    copy_folder(near, far)
+    left = [run_commands(root) for root in (near, far)]
+    assert left[0] == left[1]
+    assert len(left[0]) > 15
+
+
+def run_commands(root: Path) -> dict[str, bytes | int]:
+    """Run the commands that `flow.FAR_COMMANDS` has beside those of a round; what each file holds, if it is text."""
+    db, out = str(root / "crawldb"), root / "out"
+    segments = [str(path) for path in sorted((root / "segments").iterdir())]
+    rules = ["-noFilter", "-noNormalize"]
+    for module, words in (
+        (mergedb, [out / "merged", db, db]),
+        (readdb, [db, "-topN", "5", out / "top"]),
+        (readdb, [db, "-dump", out / "dump"]),
+        (domainstats, [db, out / "hosts", "host"]),
+        (protocolstats, [db, out / "codes"]),
+        (crawlcomplete, ["-inputDirs", db, "-outputDir", out / "complete", "-mode", "host"]),
+        (invertlinks, [out / "linkdb", *segments, *rules]),
+        (mergelinkdb, [out / "links", out / "linkdb"]),
+        (readlinkdb, [out / "links", "-dump", out / "linkdump"]),
+        (mergesegs, [out / "segments", *segments]),
+        (readseg, ["-dump", segments[0], out / "segmentdump"]),
+        (generate, [db, out / "lists", "-noFilter", "-noNorm"]),
+    ):
+        assert module.run([*map(str, words)], context()) == 0
+    found: dict[str, bytes | int] = {}
+    for path in out.rglob("*"):
+        if path.is_file() and not path.name.endswith(".crc"):
+            data = path.read_bytes()
+            found[str(path.relative_to(out))] = len(data) if data[:3] == b"SEQ" else data
+    return found
+
+
 # -- a crawl ---------------------------------------------------------------------------------------------------------
 
 
@@ -278,13 +324,13 @@ def test_three_rounds_on_a_cluster(
         run(inject, far / "crawldb", seeds)
         for number in range(ROUNDS):
             run(generate, far / "crawldb", far / "segments")
-            segment = max((far / "segments").iterdir())
-            run(fetch, segment, real_time=True)
-            run(parse, segment)
-            assert Segment(segment).missing(COMPLETE) == []
+            newest = max((far / "segments").iterdir())
+            run(fetch, newest, real_time=True)
+            run(parse, newest)
+            assert Segment(newest).missing(COMPLETE) == []
             for module, words in (
-                (updatedb, (far / "crawldb", segment)),
-                (invertlinks, (far / "linkdb", segment)),
+                (updatedb, (far / "crawldb", newest)),
+                (invertlinks, (far / "linkdb", newest)),
                 (dedup, (far / "crawldb",)),
             ):
                 if number == 1:
@@ -297,10 +343,10 @@ def test_three_rounds_on_a_cluster(
     (near / "segments").mkdir(parents=True)
     run(inject, near / "crawldb", seeds, here=True)
     for path in sorted((far / "segments").iterdir()):
-        segment = near / "segments" / path.name
-        copy_folder(path, segment)
-        run(updatedb, near / "crawldb", segment, here=True)
-        run(invertlinks, near / "linkdb", segment, here=True)
+        copied = near / "segments" / path.name
+        copy_folder(path, copied)
+        run(updatedb, near / "crawldb", copied, here=True)
+        run(invertlinks, near / "linkdb", copied, here=True)
         run(dedup, near / "crawldb", here=True)
     for name in ("crawldb", "linkdb"):
         assert _records(far / name) == _records(near / name)
