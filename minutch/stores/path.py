@@ -144,7 +144,7 @@ class StorePath(PosixPath):
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         if not exist_ok and self.exists():
             raise FileExistsError(17, "File exists", str(self))
-        if not parents and not self.parent.exists():
+        if not parents and self.renames and not self.parent.exists():  # others have no folders but in names
             raise FileNotFoundError(2, "No such folder", str(self.parent))
         hadoop.make_folder(self._uri)
 
