@@ -180,6 +180,9 @@ def run_job(command: flow.Command, args: list[str], conf: Configuration, *, verb
 
     from minutch.job import JobContext
 
+    far = next((word for word in args if word.startswith(flow.FAR)), None)
+    if far is not None and command.name not in flow.FAR_COMMANDS:
+        raise ConfigError(f"{command.name} works on this machine's files alone, not on {far}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     suffixes = conf.resource("effective_tld_names.dat")

@@ -66,6 +66,31 @@ GROUPS = {
     SHELL: "The installation",
 }
 
+FAR = ("hdfs://", "viewfs://", "webhdfs://", "s3a://", "abfs://", "abfss://", "gs://", "ofs://", "o3fs://")
+"""How paths on Hadoop's file systems begin (`minutch.stores`)."""
+FAR_COMMANDS = frozenset(
+    (
+        "inject",
+        "generate",
+        "freegen",
+        "fetch",
+        "parse",
+        "updatedb",
+        "invertlinks",
+        "dedup",
+        "mergedb",
+        "mergelinkdb",
+        "mergesegs",
+        "readdb",
+        "readlinkdb",
+        "readseg",
+        "domainstats",
+        "protocolstats",
+        "crawlcomplete",
+    )
+)
+"""The commands that take such paths."""
+
 # fmt: off
 COMMANDS: dict[str, tuple[Command, ...]] = {
     WHOLE: (

@@ -11,11 +11,13 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
+from minutch.stores import hadoop
 from minutch.terminal import PLAIN, raw
 
 if TYPE_CHECKING:
@@ -73,8 +75,9 @@ class JobContext:
     """Whether `out` takes colours."""
 
     def __post_init__(self) -> None:
-        """Let plugins, which know the configuration, see the job's clock."""
+        """Let plugins, which know the configuration, see the job's clock; and file systems the configuration."""
         self.conf.clock = self.clock
+        hadoop.use(partial(hadoop.settings_of, self.conf))
 
     def print(self, *values: object, end: str = "\n", style: str = "") -> None:
         """Data for the user: to `out`, put together as the built-in print does; `style` is a terminal's colour."""

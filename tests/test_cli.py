@@ -40,6 +40,13 @@ def test_alone_it_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None
     assert cli.main(["--help"]) == 0
 
 
+def test_a_command_that_knows_no_other_file_systems(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["webgraph", "-webgraphdb", "hdfs://host/graph", "-segmentDir", "segments"]) == 254
+    error = "error: webgraph works on this machine's files alone, not on hdfs://host/graph\n"
+    assert capsys.readouterr().err == error
+    assert flow.commands().keys() >= flow.FAR_COMMANDS
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("minutch 0.")

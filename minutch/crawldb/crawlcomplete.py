@@ -28,6 +28,7 @@ from minutch.crawldb.tallies import (
     write,
 )
 from minutch.job import Counters, JobContext
+from minutch.stores import as_path
 from minutch.tables.frame import decode_keys
 from minutch.urls.hosts import hosts_of
 
@@ -63,7 +64,7 @@ def run(args: list[str], context: JobContext) -> int:
         fail(f"missing: {', '.join(lacking)}" if args else "", USAGE)
     mode = one_of("-mode", given["-mode"], ("host", "domain"))
     parts = positive("-numReducers", given.get("-numReducers", "1"))
-    dbs, out = crawldbs(given["-inputDirs"]), Path(given["-outputDir"])
+    dbs, out = crawldbs(given["-inputDirs"]), as_path(given["-outputDir"])
     context.report("CrawlCompletionStats", crawlcomplete(dbs, out, mode, context, parts=parts, as_json=given["-json"]))
     return 0
 

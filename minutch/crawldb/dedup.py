@@ -37,6 +37,7 @@ from minutch.crawldb.store import CrawlDb
 from minutch.engine import Partition, Shuffled, Task, engine_of
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
+from minutch.stores import as_path
 from minutch.tables.merge import sort_by_key
 from minutch.tables.packed import Patched, take
 from minutch.tables.parallel import memory_budget
@@ -69,7 +70,7 @@ def run(args: list[str], context: JobContext) -> int:
     if group not in GROUPS:
         fail(f"-group: expected none, host or domain, found {group!r}", USAGE)
     near = bits_given(given, USAGE)
-    counters = dedup(Path(given.positional[0]), context, group=group, order=order, near=near)
+    counters = dedup(as_path(given.positional[0]), context, group=group, order=order, near=near)
     context.report("Deduplication", counters)
     return 0
 

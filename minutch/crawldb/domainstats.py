@@ -29,6 +29,7 @@ from minutch.crawldb.tallies import (
     write,
 )
 from minutch.job import Counters, JobContext
+from minutch.stores import as_path
 from minutch.tables.frame import decode_keys
 from minutch.urls.hosts import hosts_of
 
@@ -57,7 +58,7 @@ def run(args: list[str], context: JobContext) -> int:
     inputs, out, mode, *parts = given.positional
     one_of("mode", mode, tuple(MODES))
     number = positive("numOfReducers", parts[0]) if parts else 1
-    counters = domainstats(crawldbs(inputs), Path(out), mode, context, parts=number, as_json=given["-json"])
+    counters = domainstats(crawldbs(inputs), as_path(out), mode, context, parts=number, as_json=given["-json"])
     context.report("DomainStatistics", counters)
     return 0
 

@@ -34,6 +34,7 @@ from minutch.plugin.chains import SCOPE_INJECT
 from minutch.plugin.urlrules import FILTERED, MALFORMED, UrlRules
 from minutch.records import rawmap
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
+from minutch.stores import as_path
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.parallel import ordered
 
@@ -74,7 +75,7 @@ USAGE: Final = """Injector [-D...] <crawldb> <url_dir> [-overwrite|-update] [-no
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2, ignore_case=True)
-    crawldb, url_dir = map(Path, given.positional)
+    crawldb, url_dir = map(as_path, given.positional)
     counters = inject(
         crawldb,
         url_dir,

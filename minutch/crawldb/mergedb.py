@@ -25,6 +25,7 @@ from minutch.crawldb.store import CrawlDb
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.rawmap import RawMap
+from minutch.stores import as_path
 from minutch.tables.frame import CRAWLDB_SCHEMA
 from minutch.tables.merge import has_repeats, sort_by_key
 from minutch.tables.success import mark_success
@@ -45,7 +46,7 @@ USAGE: Final = """CrawlDbMerger <output_crawldb> <crawldb1> [<crawldb2> <crawldb
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where nothing has changed."""
     given = parse(args, FLAGS, usage=USAGE, least=2)
-    output, *dbs = map(Path, given.positional)
+    output, *dbs = map(as_path, given.positional)
     counters = mergedb(output, dbs, context, normalize=given["-normalize"], filtering=given["-filter"])
     context.report("CrawlDb merge", counters)
     return 0

@@ -18,6 +18,7 @@ from minutch.crawldb.tallies import count_of, counts_of, crawldbs, positive, tal
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import RESPONSE_CODE_KEY
 from minutch.records.metadata_columns import text_values
+from minutch.stores import as_path
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, least=2, most=3)
     inputs, out, *parts = given.positional
     number = positive("numOfReducer", parts[0]) if parts else 1
-    counters = protocolstats(crawldbs(inputs), Path(out), context, parts=number, as_json=given["-json"])
+    counters = protocolstats(crawldbs(inputs), as_path(out), context, parts=number, as_json=given["-json"])
     context.report("ProtocolStatistics", counters)
     return 0
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from minutch.arguments import Arguments, Flag, fail, parse
@@ -25,6 +24,7 @@ from minutch.crawldb.store import CrawlDb
 from minutch.job import JobContext
 from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 from minutch.records.crawldatum import STATUS_NAMES
+from minutch.stores import as_path
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ def run(args: list[str], context: JobContext) -> int:
     words = [args[start:end] for start, end in pairwise([*starts, len(args)])]
     given = [parse(own, command.flags, usage=USAGE, most=0) for command, own in zip(commands, words, strict=True)]
     for command, arguments in zip(commands, given, strict=True):
-        command.run(CrawlDb(Path(path)), arguments, context)
+        command.run(CrawlDb(as_path(path)), arguments, context)
     return 0
 
 
@@ -103,7 +103,7 @@ def _dump(db: CrawlDb, given: Arguments, context: JobContext) -> None:
     selection = Selection(*(given[name] for name in ("-regex", "-retry", "-status", "-expr", "-sample")))
     log.info("CrawlDb dump: starting")
     log.info("CrawlDb db: %s", db.path)
-    counters = dump(db, Path(given["-dump"]), context, kind, selection)
+    counters = dump(db, as_path(given["-dump"]), context, kind, selection)
     context.report("CrawlDb dump", counters)
     log.info("CrawlDb dump: done")
 
@@ -118,7 +118,7 @@ def _top(db: CrawlDb, given: Arguments, context: JobContext) -> None:
         fail(f"-topN: expected <nnnn> <out_dir> [<min>], found {' '.join(given['-topN'])!r}", USAGE)
     log.info("CrawlDb topN: starting (topN=%d, min=%s)", count, minimum)
     log.info("CrawlDb db: %s", db.path)
-    written = write_top(db, count, minimum, Path(out), context)
+    written = write_top(db, count, minimum, as_path(out), context)
     log.info("CrawlDb topN: done, %d URLs", written)
 
 

@@ -20,6 +20,7 @@ from minutch.engine import Task, engine_of
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED
+from minutch.stores import as_path
 from minutch.tables.crawldata import scan
 from minutch.tables.packed import scan_packed
 from minutch.tables.shuffle import split
@@ -61,7 +62,7 @@ MODES: Final[dict[str, Callable[[pl.Series], pl.Series]]] = {
 
 def crawldbs(words: str) -> list[CrawlDb]:
     """The CrawlDbs of a list with commas. Raises StoreError where one does not exist."""
-    found = [CrawlDb(Path(word)) for word in words.split(",") if word]
+    found = [CrawlDb(as_path(word)) for word in words.split(",") if word]
     for db in found:
         db.require_parts()
     return found

@@ -25,6 +25,7 @@ from minutch.crawldb.transitions import ADDITIONS_PROPERTY, UpdateSettings
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.segment.store import Segment, segments_in
+from minutch.stores import as_path
 from minutch.tables.database import part_paths
 
 log = logging.getLogger(__name__)
@@ -50,9 +51,9 @@ FLAGS: Final = (
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
     given, conf = parse(args, FLAGS, usage=USAGE, least=1), context.conf
-    crawldb, *segments = map(Path, given.positional)
+    crawldb, *segments = map(as_path, given.positional)
     for directory in given.get("-dir", ()):
-        segments += [segment.path for segment in segments_in(Path(directory))]
+        segments += [segment.path for segment in segments_in(as_path(directory))]
     counters = updatedb(
         crawldb,
         list(dict.fromkeys(segments)),

@@ -33,6 +33,7 @@ from minutch.engine.shipping import NAME, Packed
 from minutch.errors import MinutchError
 from minutch.job import Counters
 from minutch.records.batch import string_column
+from minutch.stores import hadoop
 from minutch.tables import parallel
 from minutch.tables.install import SPILL
 from minutch.tables.shuffle import Shuffle, split
@@ -72,6 +73,8 @@ class Setup:
     cores: int
     """Of a task."""
     conf: Packed
+    files: hadoop.Settings
+    """Of file systems."""
 
 
 @lru_cache(maxsize=1)
@@ -80,6 +83,9 @@ def _set_up(setup: Setup) -> None:
     logs.configure(sys.stderr, level=setup.level)
     logging.getLogger("py4j").setLevel(logging.ERROR)
     parallel.limit(setup.cores)
+    here = _local_folder().absolute()
+    jars = (*setup.files.jars, str(here / "*"))  # Spark brings those of spark.jars
+    hadoop.use(lambda: setup.files._replace(jars=jars, scratch=str(here)))
     suffixes = setup.conf.load(_home()).resource("effective_tld_names.dat")
     if suffixes is not None:
         from minutch.urls.domains import use_list

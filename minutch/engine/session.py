@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
 from minutch.conf import Configuration
 from minutch.engine.shipping import NAME, write_archive
 from minutch.errors import ConfigError, MinutchError
+from minutch.stores.hadoop import find_java
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,14 @@ _PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
 _LOG4J: Final = Path(__file__).parent / "log4j2.properties"
 _PACKAGES: Final = Path(__file__).resolve().parents[2]
 """Where minutch lies."""
+
+_GREETINGS: Final = (
+    "WARNING: Using incubator modules",
+    "Using Spark's default log4j profile",
+    "Setting default log level to",
+    "To adjust logging level use",
+)
+"""How lines begin that Java and Spark write at every start."""
 
 R = TypeVar("R")
 
@@ -104,23 +115,52 @@ def _started(properties: dict[str, str]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
             from pyspark import SparkConf, SparkContext
+            from pyspark.java_gateway import launch_gateway
     except ImportError as exc:
         raise ConfigError(
             f"minutch.engine=spark needs PySpark, which is not installed ({exc})",
             hint="pip install 'minutch[spark]'; it needs Java 17 or newer",
         ) from exc
+    find_java()
     log.info("Spark: starting at %s", properties[MASTER])
-    try:
-        context = SparkContext(conf=SparkConf().setAll(list(properties.items())))
-    except Exception as exc:
-        if "JAVA_GATEWAY_EXITED" in str(exc) or isinstance(exc, FileNotFoundError):
-            raise ConfigError(
-                "Spark needs Java, 17 or newer, and none was found", hint="JAVA_HOME names the folder that it is in"
-            ) from exc
-        raise MinutchError(f"Spark could not be started at {properties[MASTER]}: {_first_line(exc)}") from exc
     logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.getLogger().addFilter(_is_no_retry)
+    conf = SparkConf().setAll(list(properties.items()))
+    with _heard() as stderr:
+        try:
+            gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": stderr})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                context = SparkContext(gateway=gateway, conf=conf)
+        except Exception as exc:
+            if "JAVA_GATEWAY_EXITED" in str(exc) or isinstance(exc, OSError):
+                raise ConfigError("Java, 17 or newer, is needed, and Spark's ended as it began") from exc
+            raise MinutchError(f"Spark could not be started at {properties[MASTER]}: {_first_line(exc)}") from exc
     context.pythonExec = properties.get(PYTHON, sys.executable)
     return context
+
+
+@contextmanager
+def _heard() -> Iterator[int]:
+    """A descriptor for the errors that Java writes: they come out on ours, without what says only that it is there."""
+    ear, mouth = os.pipe()
+
+    def pass_on() -> None:
+        with os.fdopen(ear, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if not line.startswith(_GREETINGS):
+                    sys.stderr.write(line)
+
+    Thread(target=pass_on, name="spark-stderr", daemon=True).start()
+    try:
+        yield mouth
+    finally:
+        os.close(mouth)
+
+
+def _is_no_retry(record: logging.LogRecord) -> bool:
+    """Whether a line of the log is another than that of py4j's second try, which it writes with a traceback."""
+    return record.msg != "Exception while sending command."
 
 
 def run(context: Any, action: Callable[[], R]) -> R:

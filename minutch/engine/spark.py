@@ -49,6 +49,7 @@ from minutch.engine.session import CORES, context_of, run
 from minutch.engine.shipping import Packed
 from minutch.errors import MinutchError
 from minutch.job import Counters, Progress
+from minutch.stores import hadoop
 from minutch.tables.parallel import memory_budget, number_of_parts, workers
 from minutch.tables.shuffle import Shuffle
 from minutch.tables.spans import SPAN_SIZE, Piece, Place, data_file
@@ -91,7 +92,9 @@ class SparkEngine:
         self._context = context
         self._split_size = conf.get_long(SPLIT_PROPERTY, SPLIT_SIZE)
         cores = int(context.getConf().get(CORES, "1"))
-        self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf))
+        jars = conf.get("spark.executor.extraClassPath", "").split(":")
+        files = hadoop.settings_of(conf)._replace(jars=tuple(filter(None, jars)))
+        self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf), files)
         self._budget = memory_budget(conf) // (2 * workers())
 
     @classmethod

@@ -26,6 +26,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, LockedError, MinutchError, StoreError
 from minutch.fetch.closing import close_segment
 from minutch.fetch.display import Display, host_table, result_table
+from minutch.fetch.farsegment import fetched_here
 from minutch.fetch.feeder import count_entries, generate_files
 from minutch.fetch.ledger import Ledger, Outcome
 from minutch.fetch.log import Part
@@ -43,6 +44,7 @@ from minutch.job import Counters, JobContext
 from minutch.live.server import LiveServer
 from minutch.live.watch import Watch
 from minutch.segment.store import CRAWL_FETCH, Segment
+from minutch.stores import as_path
 from minutch.tables.lock import lock
 from minutch.tables.success import mark_success
 from minutch.tables.workfolders import remove
@@ -76,7 +78,7 @@ class Interrupted(MinutchError):
 def run(args: list[str], context: JobContext) -> int:
     """The command. Exit code 0; every failure is 255 as in Nutch."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    segment, watch = Path(given.positional[0]), context.watch
+    segment, watch = as_path(given.positional[0]), context.watch
     with ExitStack() as stack:
         server: LiveServer | None = None
         if given["-metrics"] is not None and watch is None:
@@ -85,7 +87,7 @@ def run(args: list[str], context: JobContext) -> int:
             context.print(server.says)
             context.out.flush()
         context.reports["Fetcher"] = fetch(
-            segment,
+            stack.enter_context(fetched_here(segment)),
             context.conf,
             clock=context.clock,
             err=context.err,

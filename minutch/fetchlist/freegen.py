@@ -22,6 +22,7 @@ from minutch.fetchlist.lists import FetchListWriter, address_of, number_of_lists
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
 from minutch.plugin.urlrules import UrlRules
+from minutch.stores import as_path
 from minutch.tables.frame import CRAWLDB_SCHEMA, encode_keys
 
 log = logging.getLogger(__name__)
@@ -43,8 +44,8 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
     segment, counters = freegen(
-        Path(given.positional[0]),
-        Path(given.positional[1]),
+        as_path(given.positional[0]),
+        as_path(given.positional[1]),
         context,
         filtering=given["-filter"],
         normalize=given["-normalize"],

@@ -26,6 +26,7 @@ from minutch.fetchlist.lists import FetchListWriter, address_of, number_of_lists
 from minutch.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.stores import as_path
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +61,8 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, 1 where nothing is due (no segment is made), 255 for an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2, most=2)
     result = generate(
-        Path(given.positional[0]),
-        Path(given.positional[1]),
+        as_path(given.positional[0]),
+        as_path(given.positional[1]),
         context,
         top_n=given.get("-topN", select.NO_LIMIT),
         add_days=given.get("-adddays", 0),
@@ -108,7 +109,7 @@ def generate(
     LockedError, ExpressionError, FormatError.
     """
     conf = context.conf
-    database = None if hostdb is None else Path(hostdb)
+    database = None if hostdb is None else as_path(hostdb)
     options = Options(top_n, add_days, filtering, normalize, max_segments, expression, database)
     choice = Choice(conf, options, context.clock.now())
     time = conf.get_long(GENERATE_TIME_KEY, choice.now)

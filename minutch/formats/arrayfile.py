@@ -20,6 +20,7 @@ from minutch.formats.javaio import DataOutput
 from minutch.formats.keyorder import LONG, NULL
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader, MapFileWriter
 from minutch.formats.sequenceheader import MAGIC
+from minutch.stores import as_path
 
 _LONG = struct.Struct(">q")
 _OLD_RECORD = struct.Struct(">iiq")
@@ -43,7 +44,7 @@ class OldArrayFileWriter(WholeOrNothing):
     """Writes an ArrayFile as Nutch 0.4 and 0.5 did."""
 
     def __init__(self, directory: str | Path, value_class: str) -> None:
-        self.path = Path(directory)
+        self.path = as_path(directory)
         self.path.mkdir(parents=True, exist_ok=True)
         self._data, self._index = ((self.path / name).open("wb", buffering=1 << 16) for name in (DATA, INDEX))
         self._data.write(_old_head(value_class))

@@ -5,6 +5,7 @@
 The CRC is zlib's (IEEE 802.3), numbers are big-endian, a chunk has 512 bytes (`io.bytes.per.checksum`) unless the
 sibling's header says otherwise. An empty file has a sibling with no sums. A file without a sibling is read unverified,
 as Hadoop does; where Hadoop ignores a sibling of the wrong length, this is an error here: it tells of a cut-off file.
+Other file systems of Hadoop (`minutch.stores`) have sums of their own, and no siblings.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import numpy as np
 
 from minutch.errors import ChecksumError
 from minutch.kernels.libdeflate import libdeflate
 from minutch.kernels.sums import make_sums
+from minutch.stores import as_path, is_local
 
 BYTES_PER_CHECKSUM = 512
 MAGIC = b"crc\0"
@@ -33,7 +35,7 @@ _PIECE = 1 << 20
 
 def crc_path(path: str | Path) -> Path:
     """The sibling of a file: `dir/.NAME.crc`."""
-    path = Path(path)
+    path = as_path(path)
     return path.with_name(f".{path.name}.crc")
 
 
@@ -42,6 +44,21 @@ def chunk_sums(data: bytes | bytearray | memoryview, chunk: int = BYTES_PER_CHEC
     found = np.empty(-(-len(data) // chunk) * 4, np.uint8)
     make_sums(np.frombuffer(data, np.uint8), 0, len(data), chunk, found, libdeflate().crc32)
     return found.tobytes()
+
+
+def new_sums(path: Path) -> IO[bytes]:
+    """The sibling of a new file, as far as its header; for a file of a store there is none, and nothing is kept."""
+    if not is_local(path):
+        return Path(os.devnull).open("wb")
+    sums = crc_path(path).open("wb")
+    sums.write(MAGIC + BYTES_PER_CHECKSUM.to_bytes(4, "big"))
+    return sums
+
+
+def remove_sums(path: Path) -> None:
+    """Remove the sibling of a file, if it has one."""
+    if is_local(path):
+        crc_path(path).unlink(missing_ok=True)
 
 
 class WholeOrNothing(ABC):
@@ -71,13 +88,12 @@ class ChecksumWriter(WholeOrNothing):
     """A new file and its sibling, written front to back."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._pending = bytearray()
         self._written = 0
-        crc_path(path).unlink(missing_ok=True)
+        remove_sums(self.path)
         self._file = self.path.open("wb", buffering=0)
-        self._sums = crc_path(path).open("wb")
-        self._sums.write(MAGIC + BYTES_PER_CHECKSUM.to_bytes(4, "big"))
+        self._sums = new_sums(self.path)
 
     @property
     def position(self) -> int:
@@ -114,7 +130,7 @@ class ChecksumWriter(WholeOrNothing):
         self._file.close()
         self._sums.close()
         self.path.unlink(missing_ok=True)
-        crc_path(self.path).unlink(missing_ok=True)
+        remove_sums(self.path)
 
 
 class ChecksumReader:
@@ -124,15 +140,16 @@ class ChecksumReader:
     """
 
     def __init__(self, path: str | Path, *, verify: bool = True) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._file = self.path.open("rb", buffering=0)
         self._sums = -1
         try:
-            self.size = os.fstat(self._file.fileno()).st_size
+            self._is_local = is_local(self.path)
+            self.size = os.fstat(self._file.fileno()).st_size if self._is_local else self._file.seek(0, os.SEEK_END)
             self._pos = 0
             self._chunk = BYTES_PER_CHECKSUM
             sibling = crc_path(path)
-            if verify and sibling.exists():
+            if verify and self._is_local and sibling.exists():
                 self._sums = os.open(sibling, os.O_RDONLY)
                 self._chunk = self._read_header(sibling)
         except BaseException:
@@ -177,7 +194,10 @@ class ChecksumReader:
         size = min(size, self.size - start)
         if size <= 0:
             return b""
-        if self._sums < 0:
+        if not self._is_local:
+            self._file.seek(start)
+            data = self._file.read(size) or b""
+        elif self._sums < 0:
             data = os.pread(self._file.fileno(), size, start)
         else:
             first = start - start % self._chunk

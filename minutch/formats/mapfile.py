@@ -24,6 +24,7 @@ from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.keyorder import LONG, TEXT, Key, sort_key
 from minutch.formats.sequencefile import BLOCK, NONE, SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import Writable
+from minutch.stores import as_path
 
 __all__ = ["DATA", "INDEX", "INDEX_INTERVAL", "LONG", "TEXT", "MapFileReader", "MapFileWriter", "rebuild_index"]
 
@@ -61,7 +62,7 @@ class MapFileReader:
     """Reads a MapFile. The index is loaded when it is first needed; if it is lost it is made from the data."""
 
     def __init__(self, directory: str | Path, *, verify: bool = True) -> None:
-        self.path = Path(directory)
+        self.path = as_path(directory)
         self._verify = verify
         self.data = SequenceFileReader(self.path / DATA, verify=verify)
         self.key_class, self.value_class = self.data.key_class, self.data.value_class
@@ -193,7 +194,7 @@ class MapFileWriter(WholeOrNothing):
         sync: bytes | None = None,
         index_sync: bytes | None = None,
     ) -> None:
-        self.path = Path(directory)
+        self.path = as_path(directory)
         self.path.mkdir(parents=True, exist_ok=True)
         self.key_class, self.value_class = key_class, value_class
         with ExitStack() as stack:
@@ -285,7 +286,7 @@ def rebuild_index(directory: str | Path, *, interval: int = INDEX_INTERVAL, code
 
     Raises FormatError if the data is damaged or out of order; an existing index stays as it is then.
     """
-    directory = Path(directory)
+    directory = as_path(directory)
     fresh = directory / f"{INDEX}.new"
     count = 0
     with (

@@ -21,6 +21,7 @@ from minutch.formats.sequenceheader import (
     new_sync,
 )
 from minutch.formats.writables import Writable
+from minutch.stores import as_path
 
 SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
 """Bytes after which a marker is due."""
@@ -74,7 +75,7 @@ class SequenceFileWriter(WholeOrNothing):
         sync = new_sync() if sync is None else sync
         if len(sync) != SYNC_SIZE:
             raise FormatError("wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync))
-        self.path = Path(path)
+        self.path = as_path(path)
         self.header = SequenceHeader(
             key_class, value_class, compression, None if compression == NONE else codec, dict(metadata or {}), sync
         )

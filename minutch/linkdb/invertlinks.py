@@ -24,6 +24,7 @@ from minutch.linkdb.outlinks import scan_links
 from minutch.linkdb.rules import LinkRules, UrlChain
 from minutch.linkdb.store import LinkDb, layout_for
 from minutch.segment.store import PARSE_DATA, Segment, segments_in
+from minutch.stores import as_path
 from minutch.tables.database import record_estimate
 from minutch.tables.spans import Place
 from minutch.tables.success import mark_success
@@ -50,11 +51,11 @@ FLAGS: Final = (
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the LinkDb stays as it was."""
     given = parse(args, FLAGS, usage=USAGE, least=1, ignore_case=True)
-    linkdb, *segments = map(Path, given.positional)
+    linkdb, *segments = map(as_path, given.positional)
     directories = given.get("-dir", [])
     if not segments and not directories:
         fail("no segments given", USAGE)
-    segments += [segment.path for directory in directories for segment in segments_in(Path(directory))]
+    segments += [segment.path for directory in directories for segment in segments_in(as_path(directory))]
     counters = invertlinks(
         linkdb,
         segments,

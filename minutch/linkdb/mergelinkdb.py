@@ -20,6 +20,7 @@ from minutch.job import Counters, JobContext
 from minutch.linkdb.build import build, stored, stored_links
 from minutch.linkdb.rules import UrlChain
 from minutch.linkdb.store import LinkDb, layout_for
+from minutch.stores import as_path
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ FLAGS: Final = (Flag("-normalize"), Flag("-filter"))
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error."""
     given = parse(args, FLAGS, usage=USAGE, least=2)
-    output, *sources = map(Path, given.positional)
+    output, *sources = map(as_path, given.positional)
     counters = mergelinkdb(output, sources, context, normalize=given["-normalize"], filtering=given["-filter"])
     context.report("LinkDb merge", counters)
     return 0

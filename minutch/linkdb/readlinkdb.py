@@ -26,6 +26,7 @@ from minutch.linkdb.build import PAGES, WRITTEN
 from minutch.linkdb.store import LinkDb
 from minutch.plugin.lineserver import LINE_FLAGS, answer_lines
 from minutch.records.links import LAYOUT_METADATA, Inlink
+from minutch.stores import as_path
 from minutch.tables.frame import INLINKS_SCHEMA, decode_keys
 from minutch.tables.parallel import memory_budget, number_of_parts
 from minutch.tables.shuffle import Shuffle
@@ -53,11 +54,11 @@ FLAGS: Final = (
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error."""
     given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    db = LinkDb(Path(given.positional[0]))
+    db = LinkDb(as_path(given.positional[0]))
     if given["-url"] is not None:
         context.print(answer(db, given["-url"]))
     elif given["-dump"] is not None:
-        counters = dump(db, Path(given["-dump"]), context, given["-regex"])
+        counters = dump(db, as_path(given["-dump"]), context, given["-regex"])
         context.report("LinkDb dump", counters)
     elif given["-listen"] is not None or given["-stdin"]:
         db.require_parts()

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from minutch.arguments import Flag, parse
@@ -29,6 +28,7 @@ from minutch.parse.packing import PartWriters, put_in_places
 from minutch.parse.page import PackedPage, SegmentTask
 from minutch.parse.worker import WorkerPool, pool_settings
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.stores import as_path
 from minutch.tables.database import record_estimate
 from minutch.tables.parallel import number_of_parts
 from minutch.tables.success import mark_success
@@ -53,7 +53,7 @@ def run(args: list[str], context: JobContext) -> int:
     given = parse(args, FLAGS, usage=USAGE, least=1, ignore_case=True)
     off = {name: "false" for flag, name in _SWITCHES.items() if given[flag]}
     conf = context.conf.with_values(off).freeze() if off else context.conf
-    segment = Segment(Path(given.positional[0]))
+    segment = Segment(as_path(given.positional[0]))
     if segment.has(CRAWL_PARSE):
         segment.clear_left_overs()
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)

@@ -47,6 +47,7 @@ from minutch.segment.store import (
     decode,
     segments_in,
 )
+from minutch.stores import as_path
 from minutch.tables.database import record_estimate
 from minutch.tables.parallel import number_of_parts, ordered
 from minutch.tables.success import mark_success
@@ -81,10 +82,10 @@ _IN_NUTCHS_ORDER = (CONTENT, CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, PARSE_DAT
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error; then there is no output."""
     given = parse(args, FLAGS, usage=USAGE, least=1)
-    output, *paths = map(Path, given.positional)
+    output, *paths = map(as_path, given.positional)
     segments = [*map(Segment, paths)]
     for directory in given.get("-dir", []):
-        segments += segments_in(Path(directory))
+        segments += segments_in(as_path(directory))
     if not segments:
         fail("No input segments." if given["-dir"] else "", USAGE)
     counters = mergesegs(

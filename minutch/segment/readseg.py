@@ -37,6 +37,7 @@ from minutch.segment.store import (
     decode,
     segments_in,
 )
+from minutch.stores import as_path
 from minutch.tables.wholefile import WholeFile
 
 log = logging.getLogger(__name__)
@@ -112,8 +113,8 @@ def _require(given: Arguments, *names: str) -> list[str]:
 def _run_dump(given: Arguments, folders: list[str], context: JobContext) -> None:
     segment, output = _require(given, "segment_dir", "output")[:2]
     dump(
-        Segment(Path(segment)),
-        Path(output),
+        Segment(as_path(segment)),
+        as_path(output),
         folders,
         name=context.conf.get(DUMP_NAME_PROPERTY) or "dump",
         parts=context.conf.get_int("mapreduce.job.reduces", 1) or 1,
@@ -210,9 +211,9 @@ class Stats:
 
 
 def _run_list(given: Arguments, folders: list[str], context: JobContext) -> None:
-    segments = [Segment(Path(word)) for word in given.positional]
+    segments = [Segment(as_path(word)) for word in given.positional]
     for directory in given.get("-dir", []):
-        segments += segments_in(Path(directory))
+        segments += segments_in(as_path(directory))
     context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
     for segment in segments:
         context.print(_list_line(segment.name, stats_of(segment, folders)))
@@ -256,7 +257,7 @@ def _time(ms: int) -> str:
 
 def _run_get(given: Arguments, folders: list[str], context: JobContext) -> None:
     segment, url = _require(given, "segment_dir", "keyValue")[:2]
-    for text in get(Segment(Path(segment)), url, folders, recode=_recode(given, context)):
+    for text in get(Segment(as_path(segment)), url, folders, recode=_recode(given, context)):
         context.print(text)
 
 

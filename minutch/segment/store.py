@@ -36,6 +36,7 @@ from minutch.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import UTF8, Writable
 from minutch.segment.places import place_segment, segments_of, waiting
+from minutch.stores import as_path
 from minutch.tables.compression import compression_type
 from minutch.tables.database import are_partitions, part_name, part_paths
 from minutch.tables.install import NEW, make_directory, sync_path, sync_tree
@@ -99,7 +100,7 @@ class Segment:
     """The segment at a path."""
 
     def __init__(self, path: Path) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
 
     def __repr__(self) -> str:
         return f"Segment({str(self.path)!r})"

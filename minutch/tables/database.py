@@ -23,9 +23,9 @@ from minutch.formats.javaio import DataInput, encode_text, encode_vlong
 from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
 from minutch.formats.sequencefile import SequenceFileReader
+from minutch.stores import as_path
 from minutch.tables import install
 from minutch.tables.lock import lock
-from minutch.tables.workfolders import remove
 
 log = logging.getLogger(__name__)
 
@@ -82,8 +82,8 @@ class Database:
     name: str = install.CURRENT
     """The directory of the partitions."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path) -> None:
+        self.path = as_path(path)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -166,5 +166,5 @@ class Database:
             yield new
             install.install(self.path, new, keep_old=keep_old, name=self.name)
         except BaseException:
-            remove(new)
+            install.discard(self.path, new)
             raise

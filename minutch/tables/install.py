@@ -11,19 +11,21 @@ A folder that holds several databases has them under names of their own in the p
 a name has it appended (`.next-NAME`), and there is no backup.
 
 Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere it does for the
-instant between two renames; `recover` then finds `.next` complete and puts it in place.
+instant between two renames; `recover` then finds `.next` complete and puts it in place. HDFS renames a folder in one
+step, too; for file systems that copy instead see `journal`.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from minutch.errors import StoreError
-from minutch.tables import workfolders
+from minutch.stores import StorePath, is_local
+from minutch.tables import journal, workfolders
 
 CURRENT = "current"
 OLD = "old"
@@ -50,6 +52,11 @@ def beside(database: Path, name: str = CURRENT) -> tuple[Path, Path]:
 def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -> None:
     """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or goes away."""
     _put_in_order(database, name)
+    if isinstance(database, StorePath) and isinstance(new, StorePath) and not database.renames:
+        if name == CURRENT and (not keep_old or (database / name).exists()):
+            workfolders.remove(database / OLD)
+        journal.begin(database, new, name, OLD if keep_old and name == CURRENT else "")
+        return
     sync_tree(new)
     current = database / name
     next_, previous = beside(database, name)
@@ -65,7 +72,13 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
     if name == CURRENT:
         _retire(database, keep_old)
     elif previous.exists():
-        shutil.rmtree(previous)
+        workfolders.remove_tree(previous)
+
+
+def discard(database: Path, new: Path) -> None:
+    """Remove a new directory that did not become the database, unless it is on its way."""
+    if is_local(database) or not (database / journal.JOURNAL).exists():
+        workfolders.remove(new)
 
 
 def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
@@ -78,6 +91,9 @@ def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
 
 def _put_in_order(database: Path, name: str) -> None:
     """Finish or undo an `install` that was interrupted."""
+    if isinstance(database, StorePath) and not database.renames:
+        journal.go_on(database)
+        return
     current = database / name
     next_, previous = beside(database, name)
     if not current.exists():
@@ -87,22 +103,25 @@ def _put_in_order(database: Path, name: str) -> None:
                 break
     for leftover in (next_, previous):
         if leftover.exists():
-            shutil.rmtree(leftover)
+            workfolders.remove_tree(leftover)
 
 
 def _retire(database: Path, keep_old: bool) -> None:
     old, previous = database / OLD, database / PREVIOUS
     if previous.exists() or not keep_old:
-        shutil.rmtree(old, ignore_errors=True)
+        with suppress(OSError):
+            workfolders.remove_tree(old)
     if previous.exists():
         if keep_old:
             previous.rename(old)
         else:
-            shutil.rmtree(previous)
+            workfolders.remove_tree(previous)
 
 
 def _exchange(first: Path, second: Path) -> bool:
     """Swap the names of two directories at once; False where the system can't."""
+    if not is_local(first):
+        return False
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
@@ -112,6 +131,9 @@ def _exchange(first: Path, second: Path) -> bool:
 
 def make_directory(path: Path) -> None:
     """Make a directory and what is missing above it; on disk when this returns."""
+    if not is_local(path):
+        path.mkdir(parents=True, exist_ok=True)
+        return
     missing = [place for place in (path, *path.parents) if not place.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for place in reversed(missing):
@@ -119,7 +141,9 @@ def make_directory(path: Path) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """fsync a directory: its names are on disk when this returns."""
+    """fsync a directory: its names are on disk when this returns. File systems of Hadoop see to that themselves."""
+    if not is_local(path):
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -131,6 +155,8 @@ def sync_path(path: Path) -> None:
 
 def sync_tree(path: Path) -> None:
     """fsync every file and directory below `path`, and itself."""
+    if not is_local(path):
+        return
     for directory, _, names in os.walk(path):
         for name in names:
             sync_path(Path(directory, name))

@@ -8,6 +8,10 @@ gone, and of several that find a dead owner's file one alone gets it. That one w
 
 Nutch writes an empty file; such a lock has an unknown owner, and only force goes past it. So it is with an owner on
 another host, and with every lock where the file system knows no flock.
+
+On a file system of Hadoop (`minutch.stores`) there is no such system's lock: the file is made only where there is none,
+which HDFS decides for all, and a dead owner's is renamed out of the way by the first who finds it. Where a store does
+not decide who was first (s3a), two that ask at the same moment may both get it.
 Source: org.apache.nutch.util.LockUtil.
 """
 
@@ -25,6 +29,7 @@ from pathlib import Path
 from typing import Self
 
 from minutch.errors import LockedError, StoreError
+from minutch.stores import StorePath
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +77,11 @@ class Owner:
         """Whether it runs, or ran, on this host."""
         return self.host == socket.gethostname()
 
+    @property
+    def line(self) -> bytes:
+        """As it stands in a lock file."""
+        return f"{self.pid} {self.host} {self.started}\n".encode()
+
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
 
@@ -93,6 +103,10 @@ def lock(directory: Path, force: bool = False) -> Iterator[Path]:
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / LOCK_NAME
+    if isinstance(path, StorePath):
+        with _lock_in_store(path, force):
+            yield path
+        return
     descriptor = _acquire(path, force)
     try:
         yield path
@@ -177,8 +191,7 @@ def _lock_file(descriptor: int) -> bool:
 
 
 def _write_owner(descriptor: int) -> None:
-    owner = Owner.current()
-    text = f"{owner.pid} {owner.host} {owner.started}\n".encode()
+    text = Owner.current().line
     os.pwrite(descriptor, text, 0)
     os.ftruncate(descriptor, len(text))
     os.fsync(descriptor)  # an empty file, which a power cut may leave, is nobody's
@@ -190,3 +203,54 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
         return False
+
+
+# -- on file systems of Hadoop ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _lock_in_store(path: StorePath, force: bool) -> Iterator[None]:
+    """As `lock`, by the file alone."""
+    own = Owner.current().line
+    while True:
+        try:
+            path.create(own)
+            break
+        except FileExistsError:
+            _take_out(path, force)
+    try:
+        yield
+    finally:
+        if _content(path) == own:  # else somebody forced us out
+            path.unlink(missing_ok=True)
+
+
+def _take_out(path: StorePath, force: bool) -> None:
+    """Remove the lock of a dead owner, or with `force` any. Raises LockedError."""
+    content = _content(path)
+    if content is None:
+        return
+    holder = Owner.parse(content.decode("utf-8", "replace"))
+    is_gone = holder is not None and holder.is_gone()
+    if not is_gone and not force:
+        raise LockedError(f"lock file {path} already exists, held by {holder or 'an unknown owner (perhaps Nutch)'}")
+    log.warning(
+        "taking over lock %s: its owner, %s, is gone" if is_gone else "ignoring lock %s held by %s", path, holder
+    )
+    aside = path.with_name(f"{LOCK_NAME}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        path.rename(aside)
+    except FileNotFoundError:
+        return
+    if _content(aside) == content:
+        aside.unlink()
+    else:  # another's, who was faster
+        aside.rename(path)
+
+
+def _content(path: StorePath) -> bytes | None:
+    """What is in a lock file; None if there is none."""
+    try:
+        return bytes(path.read_range(0, _LONGEST))
+    except FileNotFoundError:
+        return None

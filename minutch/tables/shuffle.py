@@ -26,6 +26,7 @@ import polars as pl
 from minutch.kernels import hash as hashes
 from minutch.kernels import ranges as kernels
 from minutch.kernels.arrow import from_series
+from minutch.stores import near
 from minutch.tables.frame import empty
 from minutch.tables.install import SPILL
 from minutch.tables.merge import Rows, aligned, key_order, sort_by_key
@@ -154,7 +155,7 @@ class Shuffle:
 
     def _write_runs(self) -> None:
         if self._directory is None:
-            self._directory = make_folder(self._spill, SPILL)
+            self._directory = make_folder(near(self._spill), SPILL)
         frames_of = self._sorted(Ranges(self._frames, self._numbers, self.parts))
         self._frames, self._numbers = [], []
         for part in range(self.parts):

@@ -16,6 +16,8 @@ import math
 import mmap
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -31,12 +33,15 @@ from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, Seque
 from minutch.kernels import find
 from minutch.kernels.arrow import Bytes
 from minutch.records.batch import Batch, Lengths, Offsets, Stretch, keys_of, string_column
+from minutch.stores import StorePath, is_local
 from minutch.tables.parallel import ordered
 from minutch.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
 
 TEXT = "org.apache.hadoop.io.Text"
 SPAN_SIZE = 1 << 24
 """Bytes of a file that are read at a time."""
+_MARKER_WINDOW = 1 << 16
+"""Bytes of a file far away in which a marker is looked for first."""
 _VERSION = 6
 _TYPICAL_RECORD = 64
 _PAGE = "org.apache.nutch.protocol.Content"
@@ -127,7 +132,7 @@ def opened_at(
         return file, file.spans()
     path, start, end = place
     file = opened(path, value_class, span_size=min(span_size, end - start), stored=stored)
-    return file, [span for span in file.spans() if start <= span.start < end]
+    return file, file.spans(start, end)
 
 
 def opened(path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False) -> SpannedFile:
@@ -204,25 +209,36 @@ class SpannedFile:
         """Whether each value is a zlib stream of its own, and checksums say whether it is good."""
         return self._is_usual and self.compression == RECORD and len(self._read_sums()[0]) > 0
 
-    def spans(self) -> list[Span]:
+    def spans(self, first: int = 0, last: int | None = None) -> list[Span]:
         """The file cut into spans, at least one, as Hadoop's FileInputFormat splits it.
 
         A rest of up to a tenth of a span goes with the last one. A file without markers (version 1) is one span.
+        Of a piece of it, those that begin from `first` to before `last`; nothing else of the file is looked at.
         """
+        size, last = self._span_size, self.size + 1 if last is None else last
         cuts = [self.start]
-        if self.sync and self.size > self._span_size:
-            marker = SYNC_ESCAPE + self.sync
-            with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                for goal in range(self._span_size, self.size, self._span_size):
-                    if self.size - goal <= self._span_size / 10:
+        if self.sync and self.size > size:
+            with self._finder() as find_marker:
+                for goal in range(max((first - 1) // size, 1) * size, self.size, size):
+                    if self.size - goal <= size / 10 or cuts[-1] >= last:
                         break
                     if goal <= cuts[-1]:
                         continue
-                    found = data.find(marker, goal)
+                    found = find_marker(goal)
                     if found < 0:
                         break
                     cuts.append(found)
-        return [Span(start, end) for start, end in pairwise([*cuts, self.size])]
+        return [Span(start, end) for start, end in pairwise([*cuts, self.size]) if first <= start < last]
+
+    @contextmanager
+    def _finder(self) -> Iterator[Callable[[int], int]]:
+        """A function that says where the first marker from a position on lies; -1 if there is none."""
+        marker = SYNC_ESCAPE + self.sync
+        if isinstance(self.path, StorePath):
+            yield partial(_find_in_store, self.path, marker, self.size)
+            return
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield partial(data.find, marker)
 
     def spans_with(self, part: bytes, *, of_values: bool = False) -> list[Span]:
         """The spans that may have these bytes in a key (or in values), all of them where those are compressed.
@@ -232,6 +248,8 @@ class SpannedFile:
         hidden = self.compression == BLOCK or self.key_class != TEXT or (of_values and self.compression != NONE)
         if hidden or self.size <= self.start:
             return self.spans()
+        if isinstance(self.path, StorePath):
+            return [span for span in self.spans() if part in self.path.read_range(*span)]
         with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return [span for span in self.spans() if data.find(part, span.start, span.end) >= 0]
 
@@ -261,8 +279,8 @@ class SpannedFile:
         """Where the first marker from `position` on lies; -1 if there is none."""
         if not self.sync:
             return -1
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return data.find(SYNC_ESCAPE + self.sync, position)
+        with self._finder() as find_marker:
+            return find_marker(position)
 
     def batch(self, span: Span, most: int = NO_LIMIT) -> Batch:
         """The records of a span. Raises FormatError for damage, LargeSpanError if they unpack to more than `most`."""
@@ -343,16 +361,30 @@ class SpannedFile:
         """The sums in the file's sibling (empty if there is none) and the bytes per sum."""
         if self._sums is None:
             sibling = crc_path(self.path)
-            found = np.fromfile(sibling, np.uint8) if sibling.exists() else np.empty(0, np.uint8)
+            has_sums = is_local(self.path) and sibling.exists()
+            found = np.fromfile(sibling, np.uint8) if has_sums else np.empty(0, np.uint8)
             chunk = int.from_bytes(found[4:HEADER_SIZE].tobytes(), "big") or BYTES_PER_CHECKSUM
             self._sums = found[HEADER_SIZE:], chunk
         return self._sums
 
     def _map(self, start: int, end: int) -> Bytes:
         """A stretch of the file in memory. Each span has a map of its own, which goes away with its last record."""
+        if isinstance(self.path, StorePath):
+            return np.frombuffer(self.path.read_range(start, end), np.uint8)
         with self.path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), end - start, access=mmap.ACCESS_READ, offset=start)
         return np.frombuffer(mapped, np.uint8)
+
+
+def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> int:
+    """Where the first marker from a position on lies in a file of a store; -1 if there is none."""
+    length = _MARKER_WINDOW
+    while position < size:
+        found = path.read_range(position, position + length).find(marker)
+        if found >= 0:
+            return position + found
+        position, length = position + length - len(marker) + 1, SPAN_SIZE
+    return -1
 
 
 def _chosen(batch: Batch, wanted: Choice | None) -> Batch:

@@ -12,10 +12,12 @@ import logging
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+from minutch import stores
+from minutch.stores import StorePath
 from minutch.tables.lock import Owner
 
 log = logging.getLogger(__name__)
@@ -54,9 +56,18 @@ def remove(path: Path) -> None:
     """Remove a folder and what is in it, at the second try if need be; a warning where it stays."""
     for _ in range(2):
         if path.exists():
-            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(path)
     if path.exists():
         log.warning("%s can't be removed; the next job tries again", path)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder and what is in it. Raises OSError."""
+    if isinstance(path, StorePath):
+        stores.remove_tree(path)
+    else:
+        shutil.rmtree(path)
 
 
 def left_over(parent: Path, prefix: str) -> list[Path]:

@@ -21,7 +21,7 @@ from zlib import decompress
 import numpy as np
 
 from minutch.errors import FormatError
-from minutch.formats.checksum import BYTES_PER_CHECKSUM, MAGIC, crc_path
+from minutch.formats.checksum import BYTES_PER_CHECKSUM, new_sums, remove_sums
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG, MapFileWriter
@@ -144,10 +144,9 @@ class BulkWriter:
         self._state = np.zeros(9, np.int64)
         self._state[layout.USED] = self._state[layout.POSITION] = len(header)
         self._state[layout.INDEX_POSITION] = -1
-        crc_path(path).unlink(missing_ok=True)
+        remove_sums(path)
         self._file = path.open("wb", buffering=0)
-        self._sums = crc_path(path).open("wb")
-        self._sums.write(MAGIC + BYTES_PER_CHECKSUM.to_bytes(4, "big"))
+        self._sums = new_sums(path)
 
     def append(self, records: Places) -> tuple[Offsets, Offsets]:
         """Append records; returns the rows that a MapFile's index gets, and their positions in the file.
@@ -203,7 +202,7 @@ class BulkWriter:
         self._file.close()
         self._sums.close()
         self.path.unlink(missing_ok=True)
-        crc_path(self.path).unlink(missing_ok=True)
+        remove_sums(self.path)
 
 
 def _write_all(file: IO[bytes], data: Bytes) -> None:

@@ -216,3 +216,13 @@ def test_no_span_has_what_is_not_there(tmp_path: Path) -> None:
     assert SpannedFile(tmp_path / "file").spans_with(b"http://nowhere.example/") == []
     write_records(tmp_path / "empty", [], "NONE")
     assert len(SpannedFile(tmp_path / "empty").spans_with(b"x")) <= 1
+
+
+@pytest.mark.parametrize("size", [1_000, 70_000, 150_000, 333_333])
+def test_spans_of_a_piece_are_those_that_begin_in_it(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "file"
+    write_records(path, [(b"%05d" % number, bytes(60)) for number in range(9_000)], "NONE")
+    file = SpannedFile(path, span_size=min(size, 150_000))
+    pieces = [file.spans(start, start + size) for start in range(0, file.size, size)]
+    assert [span for piece in pieces for span in piece] == file.spans()
+    assert len(file.spans()) > 3

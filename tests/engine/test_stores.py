@@ -1,0 +1,421 @@
+"""Jobs on a real HDFS: databases and segments there, a cluster of Spark whose executors die, and Nutch as a reader."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minutch.clock import FakeClock, SystemClock
+from minutch.conf import Configuration
+from minutch.crawldb import crawlcomplete, dedup, domainstats, inject, mergedb, protocolstats, readdb, updatedb
+from minutch.crawldb.store import CrawlDb
+from minutch.engine import session, spark
+from minutch.errors import ConfigError, LockedError, StoreError
+from minutch.fetch import fetch
+from minutch.fetch.farsegment import copy_folder
+from minutch.fetchlist import generate
+from minutch.job import JobContext
+from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
+from minutch.parse import parse
+from minutch.segment import mergesegs, readseg
+from minutch.segment.store import COMPLETE, Segment
+from minutch.stores import StorePath, as_path, hadoop
+from minutch.tables import install
+from minutch.tables.crawldata import CrawlDataWriter, scan
+from minutch.tables.database import Database
+from minutch.tables.lock import lock
+from minutch.tables.rows import to_frame
+from minutch.tables.spans import Piece, SpannedFile
+from tests.engine.test_cluster import executor
+from tests.engine.test_spark import link_records as _records
+from tests.engine.test_spark import random_pages
+from tests.interop.harness import Harness
+from tests.interop.jars import NUTCH_VERSIONS, NoJars, nutch_jars
+from tests.interop.nutchconf import write_configuration
+from tests.linkdb.test_jobs import segment
+from tests.properties.test_order import crawldb
+from tests.support.crawldbs import context
+from tests.support.demo import PROPERTIES, write_seeds
+from tests.support.hdfs import hdfs
+from tests.support.siteserver import SiteServer
+from tests.support.sparkcluster import cluster, missing
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+ROUNDS = 3
+_ENTRIES = re.compile(r"^\S+\tVersion: 7\n(?:(?!\S+\tVersion: 7\n).*\n)*", re.MULTILINE)
+"""The entries of a dump."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorePath]:
+    """The root of a new HDFS."""
+    try:
+        with hdfs(tmp_path_factory.mktemp("hdfs")) as address:
+            hadoop.use(lambda: hadoop.settings_of(Configuration.load([])))
+            root = as_path(f"{address}/test")
+            assert isinstance(root, StorePath)
+            root.mkdir(parents=True)
+            yield root
+    except NoJars as exc:
+        pytest.skip(str(exc))
+    finally:
+        hadoop.stop()
+
+
+# -- paths -----------------------------------------------------------------------------------------------------------
+
+
+def answers(root: Path) -> list[object]:
+    """What a folder says to all that jobs do with paths."""
+    said: list[object] = []
+
+    def say(ask: Callable[[], object]) -> None:
+        try:
+            answer = ask()
+        except OSError as exc:
+            answer = type(exc)
+        said.append(str(answer).replace(str(root), "") if isinstance(answer, Path) else answer)
+
+    file, folder = root / "folder" / "file", root / "folder"
+    say(folder.exists)
+    say((folder / "deep").mkdir)
+    say(folder.mkdir)
+    say(folder.mkdir)
+    say(lambda: (folder / "a" / "b").mkdir(parents=True, exist_ok=True))
+    say(lambda: file.write_bytes(bytes(range(256)) * 2000))
+    say(lambda: file.read_bytes()[-300:])
+    say(lambda: file.stat().st_size)
+    say(lambda: (file.is_file(), file.is_dir(), folder.is_dir(), (root / "none").is_dir()))
+    say(lambda: (file.with_name("text").write_text("ä\n", encoding="utf-8"), (folder / "text").read_text("utf-8")))
+    say(lambda: sorted(path.name for path in folder.iterdir()))
+    say(lambda: sorted(path.name for path in folder.glob("*e*")))
+    say(lambda: sorted(path.name for path in root.rglob("*")))
+    say(lambda: file.rename(root / "moved"))
+    say(file.exists)
+    say(lambda: file.open("rb"))
+    say(file.unlink)
+    say(lambda: file.unlink(missing_ok=True))
+    say(folder.rmdir)
+    say((folder / "a" / "b").rmdir)
+    say(lambda: (root / "moved").replace(folder / "text"))
+    say(lambda: (folder / "text").stat().st_size)
+    say(lambda: list((root / "none").iterdir()))
+    with (folder / "text").open("rb") as stream:
+        stream.seek(1000)
+        said.append((stream.read(10), stream.seek(-3, os.SEEK_END), stream.read(), stream.read()))
+    return said
+
+
+def test_a_path_answers_as_one_of_this_machine(store: StorePath, tmp_path: Path) -> None:
+    (store / "paths").mkdir()
+    assert answers(store / "paths") == answers(tmp_path)
+
+
+def test_pieces_of_a_file_are_read_in_ranges(store: StorePath, tmp_path: Path) -> None:
+    from minutch.records.crawldatum import CrawlDatum
+
+    urls = [(f"http://host/{number:06d}", CrawlDatum(1, 60, 0.5, 0)) for number in range(20_000)]
+    for folder in (store, tmp_path):
+        with CrawlDataWriter(folder / "part-r-00000", mapfile=False) as writer:
+            writer.write(to_frame(urls))
+    near, far = (folder / "part-r-00000" for folder in (tmp_path, store))
+    size = near.stat().st_size
+    assert far.stat().st_size == size
+    spans = SpannedFile(far, span_size=150_000).spans()
+    assert len(spans) > 5
+    found = [
+        key
+        for start in range(0, size, 250_000)
+        for table in scan(Piece(far, start, start + 250_000))
+        for key in table["key"]
+    ]
+    assert found == [key for table in scan(near) for key in table["key"]]
+
+
+def test_one_alone_has_the_lock(store: StorePath) -> None:
+    folder = store / "locked"
+    with lock(folder) as path:
+        assert path.exists()
+        with pytest.raises(LockedError, match=f"held by process {os.getpid()} on"), lock(folder):
+            pass
+        with lock(folder, force=True):
+            pass
+    assert not path.exists()
+    path.write_bytes(b"")  # Nutch's
+    with pytest.raises(LockedError, match="perhaps Nutch"), lock(folder):
+        pass
+    path.unlink()
+    gone = f"{2**22 - 1} {os.uname().nodename} 1\n"
+    path.write_text(gone)
+    with lock(folder):
+        assert path.read_text() != gone
+    assert [*folder.iterdir()] == []
+
+
+def test_a_replacement_without_renames_is_finished_by_the_next(
+    store: StorePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed at each step: before the journal is there the old database is whole, then the new one comes."""
+    monkeypatch.setattr(StorePath, "renames", False)
+    steps = 0
+    calls = {name: getattr(hadoop, name) for name in ("rename", "delete", "upload")}
+    left = [0]
+
+    def step(name: str, *args: Any, **more: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return calls[name](*args, **more)
+
+    while True:
+        steps += 1
+        db = Database(store / f"copied-{steps}")
+        for number in range(2):
+            if number == 1:
+                left[0] = steps
+                for name in calls:
+                    monkeypatch.setattr(hadoop, name, partial(step, name))
+            killed = False
+            with suppress(KeyboardInterrupt):
+                killed = True
+                with db.replacement(keep_old=True) as new:
+                    part = new / "part-r-00000"
+                    part.mkdir()
+                    for file in ("data", "index"):
+                        (part / file).write_text(f"{number} {file}", encoding="utf-8")
+                killed = False
+            for name, call in calls.items():
+                monkeypatch.setattr(hadoop, name, call)
+        install.recover(db.path)
+        found = {path.name: (path / "part-r-00000/data").read_text("utf-8") for path in db.path.iterdir()}
+        assert found["current"] in {"0 data", "1 data"}
+        assert (db.path / "current/part-r-00000/index").read_text("utf-8")[0] == found["current"][0]
+        if found["current"] == "1 data":
+            assert found == {"current": "1 data", "old": "0 data"}
+        if not killed:
+            break
+    assert steps > 8
+
+
+def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: Path) -> None:
+    from random import Random
+
+    far, near = store / "commands", tmp_path / "commands"
+    crawldb(Random(1), near / "crawldb", 2)
+    pages = random_pages(Random(2))
+    for name in ("20260101000000", "20260101000001"):
+        segment(near / "segments" / name, pages, parts=2)
+    copy_folder(near, far)
+    left = [run_commands(root) for root in (near, far)]
+    assert left[0] == left[1]
+    assert len(left[0]) > 15
+
+
+def run_commands(root: Path) -> dict[str, bytes | int]:
+    """Run the commands that `flow.FAR_COMMANDS` has beside those of a round; what each file holds, if it is text."""
+    db, out = str(root / "crawldb"), root / "out"
+    segments = [str(path) for path in sorted((root / "segments").iterdir())]
+    rules = ["-noFilter", "-noNormalize"]
+    for module, words in (
+        (mergedb, [out / "merged", db, db]),
+        (readdb, [db, "-topN", "5", out / "top"]),
+        (readdb, [db, "-dump", out / "dump"]),
+        (domainstats, [db, out / "hosts", "host"]),
+        (protocolstats, [db, out / "codes"]),
+        (crawlcomplete, ["-inputDirs", db, "-outputDir", out / "complete", "-mode", "host"]),
+        (invertlinks, [out / "linkdb", *segments, *rules]),
+        (mergelinkdb, [out / "links", out / "linkdb"]),
+        (readlinkdb, [out / "links", "-dump", out / "linkdump"]),
+        (mergesegs, [out / "segments", *segments]),
+        (readseg, ["-dump", segments[0], out / "segmentdump"]),
+        (generate, [db, out / "lists", "-noFilter", "-noNorm"]),
+    ):
+        assert module.run([*map(str, words)], context()) == 0
+    found: dict[str, bytes | int] = {}
+    for path in out.rglob("*"):
+        if path.is_file() and not path.name.endswith(".crc"):
+            data = path.read_bytes()
+            found[str(path.relative_to(out))] = len(data) if data[:3] == b"SEQ" else data
+    return found
+
+
+# -- a crawl ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def master(store: StorePath, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with cluster(tmp_path_factory.mktemp("cluster")) as url:
+        yield url
+        session.stop()
+
+
+def mortal(function: Callable[..., Any], mark: Path) -> Callable[..., Any]:
+    """The function; the first executor that has run it dies before anybody knows."""
+
+    def run(task: Any, given: Any) -> Any:
+        result = function(task, given)
+        if result is not None and hasattr(result, "__next__"):
+            result = list(result)
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return result
+        os.kill(executor(), signal.SIGKILL)
+        return result
+
+    return run
+
+
+class Deaths:
+    """Lets an executor die in each verb of each job from `begin` on; `marks` tells of it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._patch = monkeypatch
+
+    def begin(self, job: str) -> None:
+        for verb in ("map", "shuffle", "reduce"):
+            self._deadly(verb, self._folder / f"{job}-{verb}")
+
+    def _deadly(self, verb: str, mark: Path) -> None:
+        own = getattr(spark.SparkEngine, verb)
+        real = getattr(own, "real", own)
+
+        def call(engine: Any, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
+            return real(engine, mortal(function, mark), *args, **more)
+
+        call.real = real  # type: ignore[attr-defined]
+        self._patch.setattr(spark.SparkEngine, verb, call)
+
+    def end(self) -> list[str]:
+        self._patch.undo()
+        return sorted(path.name for path in self._folder.iterdir())
+
+
+def test_three_rounds_on_a_cluster(
+    store: StorePath, master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = int(time.time() * 1000)
+    own = {**PROPERTIES, "fetcher.server.delay": "0.0", "mapreduce.job.reduces": "2"}
+    on_spark = {"minutch.engine": "spark", "spark.master": master, "spark.task.maxFailures": "4"}
+
+    def run(module: Any, *words: str | Path, here: bool = False, real_time: bool = False) -> None:
+        conf = Configuration.load([], overrides=own if here else own | on_spark).freeze()
+        clock = SystemClock() if real_time else FakeClock(now)
+        assert module.run([*map(str, words)], JobContext(conf, clock, out=io.StringIO(), err=io.StringIO())) == 0
+
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    deaths = Deaths(marks, monkeypatch)
+    far, near = store / "crawl", tmp_path / "crawl"
+    with SiteServer() as server:
+        seeds = write_seeds(tmp_path, server.site)
+        run(inject, far / "crawldb", seeds)
+        for number in range(ROUNDS):
+            run(generate, far / "crawldb", far / "segments")
+            newest = max((far / "segments").iterdir())
+            run(fetch, newest, real_time=True)
+            run(parse, newest)
+            assert Segment(newest).missing(COMPLETE) == []
+            for module, words in (
+                (updatedb, (far / "crawldb", newest)),
+                (invertlinks, (far / "linkdb", newest)),
+                (dedup, (far / "crawldb",)),
+            ):
+                if number == 1:
+                    deaths.begin(module.__name__.rpartition(".")[2])
+                run(module, *words)
+            if number == 1:
+                died = deaths.end()
+    assert {*died} >= {"updatedb-shuffle", "updatedb-reduce", "invertlinks-shuffle", "invertlinks-reduce"}
+
+    (near / "segments").mkdir(parents=True)
+    run(inject, near / "crawldb", seeds, here=True)
+    for path in sorted((far / "segments").iterdir()):
+        copied = near / "segments" / path.name
+        copy_folder(path, copied)
+        run(updatedb, near / "crawldb", copied, here=True)
+        run(invertlinks, near / "linkdb", copied, here=True)
+        run(dedup, near / "crawldb", here=True)
+    for name in ("crawldb", "linkdb"):
+        assert _records(far / name) == _records(near / name)
+        assert sorted(path.name for path in (far / name).iterdir()) == sorted({"current", *_old(far / name)})
+    assert len(_records(far / "crawldb")) > 20
+    assert not list(far.rglob("*.crc"))
+    _nutch_reads(far, near, tmp_path)
+
+
+def _old(db: StorePath) -> set[str]:
+    return {"old"} if (db / "old").exists() else set()
+
+
+def _nutch_reads(far: StorePath, near: Path, folder: Path) -> None:
+    """Nutch's own reader dumps the CrawlDb of the store; minutch that of this machine."""
+    try:
+        jars = nutch_jars(NUTCH_VERSIONS[-1])
+    except NoJars:
+        return
+    for name in ("harness", "nutch"):
+        (folder / name).mkdir()
+    harness = Harness(folder / "harness", jars, [write_configuration(folder / "nutch")])
+    properties = harness.properties({"plugin.includes": "nutch-extensionpoints"})
+    theirs = f"file://{folder}/theirs"
+    words = (str(far / "crawldb"), "-dump", theirs)
+    answer = harness.run([("tool", folder / "log", "org.apache.nutch.crawl.CrawlDbReader", properties, *words)])
+    assert answer == ["exit 0"]
+    job = context()
+    assert readdb.run([str(near / "crawldb"), "-dump", str(folder / "ours")], job) == 0
+    dumps = [
+        sorted(entry for part in (folder / name).glob("part-r-*") for entry in _ENTRIES.findall(part.read_text()))
+        for name in ("ours", "theirs")
+    ]
+    assert dumps[0] == dumps[1]
+    assert len(dumps[0]) == len(_records(near / "crawldb"))
+
+
+# -- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+def error(path: str) -> str:
+    """The words in which a job ends that is given a path."""
+    with pytest.raises((ConfigError, StoreError)) as caught:
+        readdb.run([path, "-stats"], context())
+    return str(caught.value)
+
+
+def test_errors_say_what_is_missing(store: StorePath) -> None:
+    assert error(str(store / "none")) == f"Input path does not exist: {store / 'none' / 'current'}"
+    assert error("nofs://host/db") == "nofs://host/db/current: no file system of Hadoop is known for nofs://"
+    assert error("hdfs:///db") == "hdfs:///db names no host or bucket: expected hdfs://HOST/PATH"
+    assert "the jar with org.apache.hadoop.fs.s3a.S3AFileSystem is missing" in error("s3a://bucket/db")
+    assert "its file system does not answer" in error("hdfs://127.0.0.1:1/db")
+
+
+def test_without_java(store: StorePath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    hadoop.stop()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert (
+        error("hdfs://127.0.0.1:1/db")
+        == f"Java, 17 or newer, is needed, and there is no bin/java in JAVA_HOME ({tmp_path})"
+    )
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert error("hdfs://127.0.0.1:1/db") == "Java, 17 or newer, is needed, and none was found"
+    conf = Configuration.load([], overrides={"minutch.engine": "spark", "spark.app.name": "none"})
+    with pytest.raises(ConfigError, match="Java, 17 or newer, is needed, and none was found"):
+        session.context_of(conf)
+
+
+def test_an_empty_db_is_none(store: StorePath) -> None:
+    assert not CrawlDb(store / "nothing").exists()
