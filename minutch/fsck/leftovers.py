@@ -57,7 +57,7 @@ def in_segments(folder: Path) -> Iterator[Problem]:
     """What lies in a folder of segments that is no segment."""
     yield from _work_folders(folder, NEW)
     for path in waiting(folder):
-        yield Problem(path, "the segments of a job that was killed when it had made all of them", Remedy.PLACE)
+        yield Problem(path, "whole segments of a job that was killed before all were in their places", Remedy.PLACE)
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith((".", "_")) and not any(path.iterdir()):
             yield Problem(path, "an empty segment", Remedy.REMOVE)

@@ -237,7 +237,7 @@ def test_segments_that_are_not_in_their_places(crawl: Path) -> None:
     folder = crawl / f"segments/.import-{GONE_PID}-1-{socket.gethostname()}.0"
     write_segment(folder / "20260101000001", [("http://a.example/", CrawlDatum(STATUS_FETCH_SUCCESS, 100, 1.0))])
     (folder / "import.json").write_text('{"job": "x", "counters": {}}')
-    said = f"{folder}: the segments of a job that was killed when it had made all of them"
+    said = f"{folder}: whole segments of a job that was killed before all were in their places"
     assert said in fsck(crawl)[1]
     lines = fsck(crawl, "-repair")[1]
     assert f"repaired: {folder}: put them in their places" in lines
