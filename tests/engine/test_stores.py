@@ -179,7 +179,7 @@ def test_a_replacement_without_renames_is_finished_by_the_next(
         return calls[name](*args, **more)
 
     while True:
-        steps += 1
+        steps += 2
         db = Database(store / f"copied-{steps}")
         for number in range(2):
             if number == 1:
