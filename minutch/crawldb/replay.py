@@ -64,7 +64,7 @@ def replay(
     old = pack(rows.to_frame([] if before is None else [(url, before)]))
     segment = pack(rows.to_frame((url, datum) for datum in found))
     patched, _ = update(old, segment, settings, now)
-    made = [datum for _, datum in rows.records(patched.rows)]
+    made = [datum for _, datum in rows.records(patched.changed)]
     if not made:
         return None
     return Replayed(made[0], tuple(_steps(url, old, segment, made[0], settings)))

@@ -72,6 +72,20 @@ def updated_scores(
     return _guarded(frame, lambda table: scoring.update_db_score_columns(table, old, inlinked), one_by_one, counters)
 
 
+def linked_scores(scores: pl.Series, inlinked: pl.DataFrame, scoring: ScoringFilters) -> pl.Series | None:
+    """New scores of entries to which links were found and nothing else; None if the filters may change more, or fail.
+
+    `inlinked` as in `updated_scores`, which is to be called then.
+    """
+    if sees_orphans(scoring):
+        return None
+    try:
+        return scoring.linked_score_columns(scores, inlinked)
+    except PluginError as exc:
+        log.warning("a scoring filter failed, continuing with whole entries: %s", exc)
+        return None
+
+
 def _guarded(
     frame: pl.DataFrame,
     columns: Callable[[pl.DataFrame], pl.DataFrame],

@@ -114,6 +114,10 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, settings: UpdateSettings, n
         urls = urls[known[urls]]
     else:
         _report_lost(updates, counters)
+    scored, scores = _scored(updates, urls, old, settings)
+    others = np.ones(len(updates.at), np.bool_)
+    others[scored] = False
+    urls = urls[others[urls]]
     before = take(old, updates.at[urls])
     result = _transit(updates, urls, before, settings, now, counters)
     result = scoring.updated_scores(result, before, inlinked(updates, urls), settings.scoring, counters)
@@ -121,7 +125,7 @@ def update(old: pl.DataFrame, segment: pl.DataFrame, settings: UpdateSettings, n
     if scoring.sees_orphans(settings.scoring):
         mask = untouched(old, updates.at[urls])
         old = pack(scoring.orphaned_scores(unpack(old), mask, settings.scoring, counters))
-    patched = Patched(old, result, updates.at[urls], updates.before[urls])
+    patched = Patched(old, result, updates.at[urls], updates.before[urls], updates.at[scored], scores)
     _count_statuses(patched, counters)
     return patched, counters
 
@@ -130,6 +134,19 @@ def _latest(entries: pl.DataFrame) -> pl.DataFrame:
     """Of several entries of a key the one with the latest fetch time, of equally late ones the first."""
     by_time = entries.sort("key", "fetch_time", descending=[False, True], maintain_order=True)
     return by_time.unique("key", keep="first", maintain_order=True)
+
+
+def _scored(updates: Updates, urls: Ints, old: pl.DataFrame, settings: UpdateSettings) -> tuple[Ints, pl.Series]:
+    """Which of `urls` get new scores and are as before but for that: known pages, linked to. And these scores."""
+    chosen = urls[~updates.fetched[urls] & (updates.at[urls] >= 0)]
+    entries = old.select(pl.col("score", "value").gather(pl.lit(pl.Series(updates.at[chosen]))))
+    marked = entries["value"].bin.contains(_GENERATE_TIME)
+    if marked.any():
+        entries, chosen = entries.filter(~marked), chosen[~marked.to_numpy()]
+    scores = None
+    if len(chosen):
+        scores = scoring.linked_scores(entries["score"], inlinked(updates, chosen), settings.scoring)
+    return (urls[:0], entries["score"].clear()) if scores is None else (chosen, scores)
 
 
 # -- the transitions -----------------------------------------------------------------------------------------------
@@ -299,9 +316,11 @@ def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _report_lost(updates: Updates, counters: Counters) -> None:
     """Count and report rows without effect: a signature with neither a fetch nor an entry, an unknown status."""
-    codes = updates.segment["status"]
+    codes = updates.segment["status"].to_numpy()
+    found = np.flatnonzero(np.bincount(codes, minlength=_STATUSES)).astype(np.uint8)
     used = [status.STATUS_LINKED, status.STATUS_SIGNATURE, status.STATUS_PARSE_META]
-    strange = updates.segment.filter(~codes.is_in(used) & ~pl.Series(is_fetch(codes.to_numpy())))
+    odd = found[~np.isin(found, used) & ~is_fetch(found)]
+    strange = updates.segment.filter(pl.col("status").is_in(odd.tolist())) if len(odd) else updates.segment.clear()
     for key, code in strange.select("key", "status").head(_REPORTED).iter_rows():
         log.warning("unknown status %d in an entry for %s", code, decode_text(key))
     lost = np.flatnonzero((updates.row < 0) & (updates.at < 0))

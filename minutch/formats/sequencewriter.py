@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -116,6 +116,20 @@ class SequenceFileWriter(WholeOrNothing):
             self._write_marker()
         out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
 
+    def append_columns(self, count: int, *columns: bytes) -> None:
+        """Append records to the current block of a file of blocks: lengths of keys, keys, lengths of values, values.
+
+        They go together into that block; it is closed if they fill it.
+        """
+        assert self._block is not None
+        if self._block.add_all(count, columns):
+            self.sync()
+
+    @property
+    def held(self) -> int:
+        """Bytes of keys and values in the current block; from BLOCK_SIZE on it would be closed."""
+        return 0 if self._block is None else self._block.held
+
     def append_records(self, records: bytes) -> None:
         """Append records as they lie in a file like this one, back to back without markers; these come in between.
 
@@ -194,7 +208,19 @@ class _BlockColumns:
         self._keys += key
         self._value_sizes.write_vint(len(value))
         self._values += value
-        return len(self._keys) + len(self._values) >= self._limit
+        return self.held >= self._limit
+
+    def add_all(self, count: int, columns: Sequence[bytes]) -> bool:
+        """Add the columns of some records; True if the block is full."""
+        self.count += count
+        own = self._key_sizes.buf, self._keys, self._value_sizes.buf, self._values
+        for column, more in zip(own, columns, strict=True):
+            column.extend(more)
+        return self.held >= self._limit
+
+    @property
+    def held(self) -> int:
+        return len(self._keys) + len(self._values)
 
     def parts(self) -> Iterator[bytes]:
         yield self._key_sizes.getvalue()

@@ -281,3 +281,15 @@ def encode(
         buf[p] = size > 0
         if size:
             copy_bytes(target + p + 1, string_at(metadata, metadata_addresses, i), size)
+
+
+@kernel
+def copy_scored(value_at: I64, value_len: I32, rows: I64, score_bits: I32, out: U8) -> None:
+    """Copy the values of some rows into `out`, one after the other, with other scores; their places are those then."""
+    used = np.int64(0)
+    for i in range(len(rows)):
+        row = rows[i]
+        copy_bytes(np.int64(out.ctypes.data) + used, value_at[row], np.int64(value_len[row]))
+        value_at[row] = np.int64(out.ctypes.data) + used
+        put_int(out, used + 15, score_bits[i])
+        used += np.int64(value_len[row])

@@ -109,3 +109,26 @@ def lay_out(
     state[ROW], state[USED], state[POSITION] = row, used, used + shift
     state[LAST_SYNC], state[COUNT], state[INDEX_DUE] = last_sync, count, due
     state[INDEX_POSITION], state[INDEXED] = last_indexed, indexed
+
+
+@kernel
+def index_entries(
+    key_at: I64, key_len: I32, rows: I64, first: Int, held: Int, most: Int, sizes: U8, keys: U8, used: I64
+) -> Int:
+    """Lay out the keys of `rows`, from number `first` on, as a block has them: lengths into `sizes`, Texts into `keys`.
+
+    Stops after the one with which Texts and positions (8 bytes each), and `held` bytes before them, come to `most`.
+    Returns the number after it; `used` tells the bytes written to either.
+    """
+    lengths, texts, number = np.int64(0), np.int64(0), first
+    while number < len(rows) and held < most:
+        size = np.int64(key_len[rows[number]])
+        start = texts
+        texts = put_vint(keys, texts, size)
+        copy_bytes(np.int64(keys.ctypes.data) + texts, key_at[rows[number]], size)
+        texts += size
+        lengths = put_vint(sizes, lengths, texts - start)
+        held += texts - start + 8
+        number += 1
+    used[0], used[1] = lengths, texts
+    return number

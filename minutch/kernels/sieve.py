@@ -6,7 +6,22 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.native import I32, I64, U8, Bool, I64Rows, Int, inner, kernel
+from minutch.kernels.native import (
+    I8,
+    I32,
+    I64,
+    U8,
+    U64,
+    Bool,
+    I64Rows,
+    Int,
+    Views,
+    inlined,
+    inner,
+    kernel,
+    load8,
+    string_at,
+)
 from minutch.kernels.outlinks import REJECTED
 from minutch.kernels.segments import has_loop
 
@@ -68,6 +83,54 @@ def squeeze(data: U8, start: Int, end: Int, to: Int) -> Int:
         out += 1
         at += 1
     return out
+
+
+@inlined
+def step(state: Int, byte: Int, table: I32) -> Int:
+    """The next state; DEAD at what no state knows, and at a fragment."""
+    return np.int64(table[state * WIDTH + byte]) if byte < WIDTH and byte != _HASH else DEAD
+
+
+@inner
+def run_on(at: Int, end: Int, state: Int, table: I32) -> Int:
+    """As `run`, from a state, for a string between two addresses; URLs with a fragment end nowhere."""
+    while at < end and state > DEAD:
+        state = step(state, np.int64(load8(at)), table)
+        at += 1
+    return state
+
+
+@kernel
+def sift_column(views: Views, addresses: U64, first: Int, said: I8, table: I32, verdicts: U8, no_loops: Bool) -> Int:
+    """Say of the URLs of a column, from row `first` on, KEEP, REJECT or ASK; the last of all that have a fragment.
+
+    Stops at a URL on whose way a state is missing and returns its row, -1 at the end. URLs go through in pairs: each
+    step waits for the one before it, and two can wait side by side.
+    """
+    states = np.zeros(2, np.int64)
+    for row in range(first, len(said), 2):
+        other = min(row + 1, len(said) - 1)
+        one, two = string_at(views, addresses, row), string_at(views, addresses, other)
+        ends = one + np.int64(views[row, 0]), two + np.int64(views[other, 0])
+        state: Int = FIRST
+        second: Int = FIRST
+        shorter = min(ends[0] - one, ends[1] - two)
+        done = np.int64(0)
+        while done < shorter and state > DEAD and second > DEAD:
+            state = step(state, np.int64(load8(one + done)), table)
+            second = step(second, np.int64(load8(two + done)), table)
+            done += 1
+        states[0] = run_on(one + done, ends[0], state, table)
+        states[1] = run_on(two + done, ends[1], second, table)
+        for k in range(other - row + 1):
+            if states[k] == UNKNOWN:
+                return row + k
+            verdict: Int = np.int64(verdicts[states[k]])
+            start = one if k == 0 else two
+            if verdict == TOUCHED or (no_loops and verdict == KEEP and has_loop(start, ends[k])):
+                verdict = ASK
+            said[row + k] = verdict
+    return -1
 
 
 @kernel

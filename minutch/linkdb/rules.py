@@ -22,6 +22,7 @@ from minutch.job import Counters
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers, by_distinct
+from minutch.plugin.sifting import Sifter
 from minutch.tables.frame import decode_keys, encode_keys
 from minutch.urls.hosts import hosts_of
 
@@ -52,6 +53,7 @@ class UrlChain:
         scope = scope or conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
         self._normalizers = URLNormalizers(conf, scope) if normalize else None
         self._filters = URLFilters(conf) if filtering else None
+        self._sifter = Sifter(self._normalizers, self._filters)
 
     def apply(
         self, links: pl.DataFrame, counters: Counters, *, page: str = "from_url", target: str = "key"
@@ -70,7 +72,8 @@ class UrlChain:
         return self._pass(column.filter(starts)).gather(starts.cum_sum() - 1) if len(column) else column
 
     def _pass(self, column: pl.Series) -> pl.Series:
-        return encode_keys(by_distinct(decode_keys(column), self._judged))
+        passed, _ = self._sifter.settle(decode_keys(column), lambda asked: by_distinct(asked, self._judged))
+        return encode_keys(passed)
 
     def _judged(self, urls: pl.Series) -> pl.Series:
         """The URLs that pass under their new names, null for others."""

@@ -407,6 +407,14 @@ class ScoringFilters(_Chain):
             frame = _call(scoring.update_db_score_columns, frame, old, inlinked)
         return frame
 
+    def linked_score_columns(self, scores: pl.Series, inlinked: pl.DataFrame) -> pl.Series | None:
+        """None, too, where several filters change entries: each begins with the scores before."""
+        names = "update_db_score", "update_db_score_columns"
+        changing = [scoring for scoring in self.filters if any(map(scoring.overrides, names))]
+        if len(changing) > 1:
+            return None
+        return _call(changing[0].linked_score_columns, scores, inlinked) if changing else scores
+
     def orphaned_score_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         for scoring in self.filters:
             frame = _call(scoring.orphaned_score_columns, frame)

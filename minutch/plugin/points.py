@@ -237,7 +237,8 @@ class ScoringFilter(ExtensionBase):
         "initial_score": ("initial_score_columns", "outlink_score"),
         "generator_sort_value": ("generator_sort_value_columns",),
         "distribute_score_to_outlinks": ("outlink_score",),
-        "update_db_score": ("update_db_score_columns",),
+        "update_db_score": ("update_db_score_columns", "linked_score_columns"),
+        "update_db_score_columns": ("linked_score_columns",),
         "orphaned_score": ("orphaned_score_columns",),
         "indexer_score": ("indexer_score_columns",),
     }
@@ -337,6 +338,10 @@ class ScoringFilter(ExtensionBase):
         if not self.overrides("update_db_score"):
             return frame
         return map_updates(frame, old, inlinked, self.update_db_score)
+
+    def linked_score_columns(self, scores: pl.Series, inlinked: pl.DataFrame) -> pl.Series | None:
+        """`update_db_score` for the `scores` (Float32) of entries that were linked to only; None if it changes more."""
+        return None
 
     def _each_row(self, method: str, frame: pl.DataFrame) -> pl.DataFrame:
         return map_records(frame, getattr(self, method)) if self.overrides(method) else frame

@@ -16,6 +16,7 @@ from minutch.errors import MinutchError, PluginError
 from minutch.job import Counters
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.plugin.explain import why_rejected
+from minutch.plugin.sifting import Sifter
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class UrlRules:
     ) -> None:
         self._normalizers = URLNormalizers(conf, conf.get(SCOPE_PROPERTY) or scope) if normalize else None
         self._filters = URLFilters(conf) if filtering else None
+        self._sifter = Sifter(self._normalizers, self._filters)
         self._keep_on_error = keep_on_error
 
     @property
@@ -54,6 +56,14 @@ class UrlRules:
 
     def apply(self, urls: pl.Series, counters: Counters) -> pl.Series:
         """The normalized URLs (String), null where one is rejected; `counters` counts these."""
+        passed, rejected = self._sifter.settle(urls, lambda asked: self._ask(asked, counters))
+        if self._normalizers is not None:
+            counters.add(MALFORMED, 0)
+        if self._filters is not None:
+            counters.add(FILTERED, rejected)
+        return passed
+
+    def _ask(self, urls: pl.Series, counters: Counters) -> pl.Series:
         if self._normalizers is not None:
             normalizers = self._normalizers
             urls = self._step(urls, normalizers.normalize_column, normalizers.normalize, MALFORMED, counters)

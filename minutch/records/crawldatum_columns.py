@@ -88,10 +88,18 @@ def records(frame: pl.DataFrame) -> Iterator[Places]:
         yield Places.of(from_series(part["key"]), *encode(part))
 
 
-def patched_records(table: pl.DataFrame, rows: pl.DataFrame, at: Offsets, before: Offsets) -> Iterator[Places]:
-    """The records of a packed table with `rows` put in: row i for record at[i], or if that is -1 before before[i]."""
+def patched_records(
+    table: pl.DataFrame, rows: pl.DataFrame, at: Offsets, before: Offsets, scored: Offsets, scores: pl.Series
+) -> Iterator[Places]:
+    """The records of a packed table with `rows` put in: row i for record at[i], or if that is -1 before before[i].
+
+    The records `scored` are copied with new `scores` (Float32).
+    """
     keys, values = from_series(table["key"]), from_series(table["value"])
-    found = Places(*places(keys), *places(values), (keys, values))
+    value_at, value_len = places(values)
+    copied = np.empty(int(value_len[scored].sum(dtype=np.int64)), np.uint8)
+    kernels.copy_scored(value_at, value_len, scored, scores.to_numpy().view(np.int32), copied)
+    found = Places(*places(keys), value_at, value_len, (keys, values, copied))
     if len(rows):
         found = _put_in(found, Places.of(from_series(rows["key"]), *encode(rows)), at, before)
     for start in range(0, found.size, _RECORDS_AT_A_TIME):

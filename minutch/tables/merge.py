@@ -112,13 +112,15 @@ class _Cursor:
     def __init__(self, frames: Iterator[pl.DataFrame]) -> None:
         self._frames = frames
         self.frame = next(frames)
-        self._next = next(frames, None)
+        self._next = self._following()
+
+    def _following(self) -> pl.DataFrame | None:
+        """The next frame that has rows."""
+        return next((frame for frame in self._frames if len(frame)), None)
 
     def complete_below(self) -> bytes | None:
         """The key below which all rows are at hand; None at the end of the stream."""
-        if self._next is None:
-            return None
-        return bytes(self.frame["key"][-1]) if len(self.frame) else b""
+        return None if self._next is None else bytes(self._next["key"][0])
 
     def take_below(self, bound: bytes) -> pl.DataFrame:
         """Remove and return the rows with keys below `bound`."""
@@ -128,6 +130,6 @@ class _Cursor:
 
     def advance(self, bound: bytes) -> None:
         """Get more rows where `bound` was this stream's own end."""
-        if self._next is not None and self.complete_below() in {b"", bound}:
+        if self._next is not None and self.complete_below() == bound:
             self.frame = pl.concat([self.frame, self._next], rechunk=True) if len(self.frame) else self._next
-            self._next = next(self._frames, None)
+            self._next = self._following()

@@ -12,7 +12,7 @@ always holds what `unpack` and `pack` would make of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +69,28 @@ def take(table: pl.DataFrame, at: Offsets) -> pl.DataFrame:
 class Patched:
     """A packed table with `rows` (CRAWLDB_SCHEMA) put in: row i in place of row at[i], if that is -1 before before[i].
 
-    Both are sorted by key.
+    Both are sorted by key. Other rows, those `scored`, only have new `scores` (Float32).
     """
 
     table: pl.DataFrame
     rows: pl.DataFrame
     at: Offsets
     before: Offsets
+    scored: Offsets = field(default_factory=lambda: np.empty(0, np.int64))
+    scores: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Float32))
 
     def __len__(self) -> int:
         return len(self.table) + int((self.at < 0).sum())
 
+    @property
+    def changed(self) -> pl.DataFrame:
+        """The entries (CRAWLDB_SCHEMA) that are not as they were: those put in, then those with new scores."""
+        scored = take(self.table, self.scored).with_columns(score=self.scores)
+        return pl.concat([self.rows.select(scored.columns), scored])
+
     def records(self) -> Iterator[Places]:
         """The entries, in order, as they go into a file."""
-        return crawldatum_columns.patched_records(self.table, self.rows, self.at, self.before)
+        return crawldatum_columns.patched_records(self.table, self.rows, self.at, self.before, self.scored, self.scores)
 
 
 class PatchedWriter(TableWriter[Patched]):

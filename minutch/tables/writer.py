@@ -25,7 +25,15 @@ from minutch.formats.checksum import BYTES_PER_CHECKSUM, new_sums, remove_sums
 from minutch.formats.compress import DEFAULT_CODEC
 from minutch.formats.javaio import encode_vlong
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG, MapFileWriter
-from minutch.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SYNC_INTERVAL, SequenceFileWriter
+from minutch.formats.sequencefile import (
+    BLOCK,
+    BLOCK_SIZE,
+    NONE,
+    RECORD,
+    SYNC_ESCAPE,
+    SYNC_INTERVAL,
+    SequenceFileWriter,
+)
 from minutch.formats.sequenceheader import SequenceHeader, new_sync
 from minutch.kernels import layout, sums
 from minutch.kernels.arrow import Bytes
@@ -39,6 +47,9 @@ _ROOM = 1 << 22
 _AROUND = 2 * MARKER_SIZE + 16
 """Room for what `lay_out` writes, and keeps free, around a record."""
 _SYNC_FILE_RANGE_WRITE = 2
+_VINT = 5
+"""Bytes that the VInt of a length takes at most."""
+_LONG_SIZE = 8
 
 
 class _Sized(Protocol):
@@ -253,13 +264,26 @@ class BulkMapWriter:
         """Append records. FormatError if a key is less than the one before it."""
         if not records.size:
             return
-        first = records.key(0)
-        if first < self._last:
-            self._data.reject(self._last, first)
+        key = records.key(0)
+        if key < self._last:
+            self._data.reject(self._last, key)
         self._last = records.key(records.size - 1)
-        for row, position in zip(*map(np.ndarray.tolist, self._data.append(records)), strict=True):
-            key = records.key(row)
-            self._index.append_raw(encode_vlong(len(key)) + key, position.to_bytes(8, "big"))
+        rows, positions = self._data.append(records)
+        first = 0
+        while first < len(rows):
+            first = self._append_index(records, rows, positions, first)
+
+    def _append_index(self, records: Places, rows: Offsets, positions: Offsets, first: int) -> int:
+        """Append entries of the index, from number `first` on, to its current block; returns the number after them."""
+        room = _VINT * (len(rows) - first)
+        lengths = np.empty(room, np.uint8)
+        keys = np.empty(room + int(records.key_len[rows[first:]].sum(dtype=np.int64)), np.uint8)
+        used, held = np.empty(2, np.int64), self._index.held
+        end: int = layout.index_entries(*records[:2], rows, first, held, BLOCK_SIZE, lengths, keys, used)
+        values = positions[first:end].astype(">i8").tobytes()
+        columns = lengths[: used[0]].tobytes(), keys[: used[1]].tobytes(), bytes([_LONG_SIZE]) * (end - first), values
+        self._index.append_columns(end - first, *columns)
+        return end
 
     def close(self) -> None:
         """Finish both files."""

@@ -127,13 +127,16 @@ class OpicScoring(ScoringFilter):
         return frame["score"] * init
 
     def update_db_score_columns(self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame) -> pl.DataFrame:
+        before = old["score"].zip_with(old["status"].is_not_null(), frame["score"])
+        return frame.with_columns(score=self.linked_score_columns(before, inlinked))
+
+    def linked_score_columns(self, scores: pl.Series, inlinked: pl.DataFrame) -> pl.Series:
         import numpy as np
         import polars as pl
 
-        gained = np.zeros(len(frame), np.float32)
+        gained = np.zeros(len(scores), np.float32)
         np.add.at(gained, inlinked["row"].to_numpy(), inlinked["score"].to_numpy())  # one by one, in order
-        before = old["score"].zip_with(old["status"].is_not_null(), frame["score"])
-        return frame.with_columns(score=before + pl.Series(gained))
+        return scores + pl.Series(gained)
 
 
 def _score_of(parse_data: ParseData) -> float:

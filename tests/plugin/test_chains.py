@@ -286,6 +286,7 @@ def test_scores_over_columns_are_those_over_rows(tmp_path: Path) -> None:
     values = chain.generator_sort_value_columns(columns, pl.Series([1.0, 1.0], dtype=pl.Float32))
     links = pack(to_frame([("l", CrawlDatum(score=4.0))])).with_columns(row=pl.Series([1], dtype=pl.UInt32))
     updated = chain.update_db_score_columns(columns, frame, links)
+    assert chain.linked_score_columns(frame["score"], links) is None  # nobody knows whether Plus changes scores alone
     late = chain.orphaned_score_columns(chain.initial_score_columns(updated))
     for row, (url, datum) in enumerate(records):
         chain.inject_score(url, datum)

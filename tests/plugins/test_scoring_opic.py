@@ -144,6 +144,22 @@ def test_columns_agree_with_rows(pages: list[tuple[float, float | None, list[flo
     assert scoring.initial_score_columns(frame)["score"].to_list() == [0.0] * len(frame)
 
 
+def test_whoever_updates_scores_in_another_way_is_given_whole_entries() -> None:
+    class ByRow(OpicScoring):
+        def update_db_score(self, url: str, old: object, datum: CrawlDatum, inlinked: object) -> None:
+            datum.retries = 1
+
+    class ByColumn(OpicScoring):
+        def update_db_score_columns(self, frame: pl.DataFrame, *_: object) -> pl.DataFrame:
+            return frame.with_columns(retries=1)
+
+    links_found = to_frame([("http://a/", CrawlDatum(score=0.5))]).with_columns(row=pl.lit(0, pl.UInt32))
+    scores = pl.Series([1.0], dtype=pl.Float32)
+    assert opic().linked_score_columns(scores, links_found).to_list() == [1.5]
+    for other in (ByRow, ByColumn):
+        assert other(Configuration(), {}).linked_score_columns(scores, links_found) is None
+
+
 @given(SCORES, st.integers(1, 200), st.integers(0, 300), st.booleans())
 def test_one_score_for_all_links_is_what_each_gets(score: float, kept: int, more: int, counts_filtered: bool) -> None:
     scoring = opic(db_score_count_filtered=str(counts_filtered).lower())

@@ -82,18 +82,23 @@ def test_rows_are_taken_by_position(tmp_path: Path) -> None:
 
 
 def patched(entries: Records, directory: Path, random: Random) -> tuple[Patched, pl.DataFrame]:
-    """Some of the records as a packed table, others put in or in the place of what was there; and the whole table."""
+    """Some of the records as a packed table, others put in or in the place of what was there; and the whole table.
+
+    Records are also in it with other scores than they will have.
+    """
     write_records(directory / "all", entries, "NONE")
     whole = crawldata.read(directory / "all")
-    kinds = [random.choice(("kept", "kept", "kept", "changed", "added")) for _ in entries]
+    kinds = [random.choice(("kept", "kept", "kept", "changed", "added", "scored")) for _ in entries]
     table = [i for i, kind in enumerate(kinds) if kind != "added"]
-    more = [i for i, kind in enumerate(kinds) if kind != "kept"]
-    old = whole[table].with_columns(  # what is replaced is another record
-        score=pl.when(pl.Series([kinds[i] == "changed" for i in table])).then(1.5).otherwise("score").cast(pl.Float32)
-    )
+    more = [i for i, kind in enumerate(kinds) if kind in ("changed", "added")]
+    changes = pl.Series([kinds[i] in ("changed", "scored") for i in table])  # what is replaced is another record
+    old = whole[table].with_columns(score=pl.when(changes).then(1.5).otherwise("score").cast(pl.Float32))
     before = [sum(j < i for j in table) for i in more]
     at = [place if kinds[i] == "changed" else -1 for i, place in zip(more, before, strict=True)]
-    return Patched(pack(old), whole[more], np.array(at, np.int64), np.array(before, np.int64)), whole
+    scored = np.array([row for row, i in enumerate(table) if kinds[i] == "scored"], np.int64)
+    scores = whole[table]["score"].gather(scored)
+    patches = Patched(pack(old), whole[more], np.array(at, np.int64), np.array(before, np.int64), scored, scores)
+    return patches, whole
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,20 +10,26 @@ import numpy as np
 import polars as pl
 import pytest
 
+from minutch.formats import mapfile as mapfile_module
 from minutch.formats.checksum import verify_file
+from minutch.formats.javaio import encode_vlong
+from minutch.formats.mapfile import MapFileWriter
+from minutch.formats.sequencefile import SequenceFileWriter
 from minutch.kernels.arrow import from_series
 from minutch.records.batch import Places
 from minutch.tables import writer as writer_module
-from minutch.tables.writer import BulkWriter
+from minutch.tables.spans import TEXT
+from minutch.tables.writer import BulkMapWriter, BulkWriter
 from tests.support.tables import SYNC, read_records
 
 SIZE, COUNT = 3000, 3000
+BYTES = "org.apache.hadoop.io.BytesWritable"
 
 
 def write(path: Path) -> list[bytes]:
     """A file of more than two buffers; returns its keys."""
     keys = [b"http://www.example.org/%06d" % i for i in range(COUNT)]
-    writer = BulkWriter(path, "org.apache.hadoop.io.BytesWritable", sync=SYNC)
+    writer = BulkWriter(path, BYTES, sync=SYNC)
     values = np.resize(np.arange(251, dtype=np.uint8), SIZE * COUNT)
     at = np.arange(0, len(values), SIZE)
     length = np.full(COUNT, SIZE, np.int32)
@@ -53,11 +60,30 @@ def test_without_that_system_call_the_file_is_the_same(tmp_path: Path, monkeypat
     verify_file(tmp_path / "first")
 
 
+@pytest.mark.parametrize("block", [1, 700, 1 << 20])
+def test_an_index_of_several_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    for module in (writer_module, mapfile_module):
+        monkeypatch.setattr(module, "SequenceFileWriter", partial(SequenceFileWriter, block_size=block))
+    monkeypatch.setattr(writer_module, "BLOCK_SIZE", block)
+    keys = sorted(b"http://www.example.org/" + b"%d" % i * (i % 40) for i in range(9000))
+    values, length = np.zeros(4 * len(keys), np.uint8), np.full(len(keys), 4, np.int32)
+    records = Places.of(from_series(pl.Series(keys, dtype=pl.Binary)), values, np.arange(len(keys)) * 4, length)
+    bulk = BulkMapWriter(tmp_path / "bulk", BYTES, sync=SYNC, index_sync=SYNC)
+    for start in range(0, len(keys), 2500):
+        bulk.append(records.between(start, start + 2500))
+    bulk.close()
+    with MapFileWriter(tmp_path / "plain", TEXT, BYTES, sync=SYNC, index_sync=SYNC) as plain:
+        for key in keys:
+            plain.append_raw(encode_vlong(len(key)) + key, bytes(4))
+    for name in ("data", "index"):
+        assert (tmp_path / "bulk" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
+
+
 @pytest.mark.parametrize("size", [*range((1 << 22) - 700, (1 << 22) + 100, 90), 3 << 22])
 def test_records_about_as_long_as_the_buffer(tmp_path: Path, size: int) -> None:
     values = np.resize(np.arange(251, dtype=np.uint8), size)
     at, length = np.array([0, 0, 0]), np.array([10, size, size - 1], np.int32)
-    writer = BulkWriter(tmp_path / "file", "org.apache.hadoop.io.BytesWritable", sync=SYNC)
+    writer = BulkWriter(tmp_path / "file", BYTES, sync=SYNC)
     writer.append(Places.of(from_series(pl.Series([b"a", b"b", b"c"], dtype=pl.Binary)), values, at, length))
     writer.close()
     assert [len(value) for _, value in read_records(tmp_path / "file")] == length.tolist()
