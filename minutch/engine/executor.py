@@ -129,6 +129,29 @@ class MapTask(_Wrapped):
             return Outcome(None, [], 0, error=error)
 
 
+@lru_cache(maxsize=2)
+def _made(packed: Packed) -> Any:
+    """What a function that was sent makes; kept as well."""
+    return _loaded(packed)()
+
+
+@dataclass(frozen=True)
+class StreamTask(_Wrapped):
+    """Runs the function of `Engine.stream` on the items of a Spark partition."""
+
+    def load(self) -> Any:
+        _set_up(self.setup)
+        return _made(self.packed)
+
+    def __call__(self, items: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
+        for number, item in items:
+            try:
+                outcome = Outcome(self.load()(item), [], 0)
+            except MinutchError as error:
+                outcome = Outcome(None, [], 0, error=error)
+            yield number, pickle.dumps(outcome)
+
+
 @dataclass(frozen=True)
 class ShuffleTask(_Wrapped):
     """Runs the function of `Engine.shuffle`: pieces in, entries out."""
@@ -325,7 +348,7 @@ class WriteTask(_Wrapped):
     def _outcome(self, function: Write[Any], part: int) -> Outcome:
         attempt = _attempt_folder(self.folder)
         done = _Done()
-        task = Task(attempt, done, part=part, threads=parallel.workers())
+        task = Task(attempt, done, part=part, threads=parallel.workers(), spill=_local_folder())
         try:
             result = function(task, range(part, part + 1))
         except MinutchError as error:
