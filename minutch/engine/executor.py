@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -75,6 +76,8 @@ class Setup:
     conf: Packed
     files: hadoop.Settings
     """Of file systems."""
+    folder: Path
+    """Where the driver works: what relative paths are relative to, if it is on this machine."""
 
 
 @lru_cache(maxsize=1)
@@ -83,7 +86,9 @@ def _set_up(setup: Setup) -> None:
     logs.configure(sys.stderr, level=setup.level)
     logging.getLogger("py4j").setLevel(logging.ERROR)
     parallel.limit(setup.cores)
-    here = _local_folder().absolute()
+    here = _local_folder()
+    if setup.folder.is_dir():
+        os.chdir(setup.folder)
     jars = (*setup.files.jars, str(here / "*"))  # Spark brings those of spark.jars
     hadoop.use(lambda: setup.files._replace(jars=jars, scratch=str(here)))
     suffixes = setup.conf.load(_home()).resource("effective_tld_names.dat")
@@ -437,13 +442,14 @@ def _attempt_folder(folder: Path) -> Path:
     return attempt
 
 
+@lru_cache(maxsize=1)
 def _local_folder() -> Path:
-    """A folder of this executor's on its own disk."""
+    """A folder of this executor's on its own disk; found before the process goes anywhere else."""
     from pyspark import SparkFiles
 
-    return Path(SparkFiles.getRootDirectory())
+    return Path(SparkFiles.getRootDirectory()).absolute()
 
 
 def _home() -> Path:
     """Where the archive is, if one was sent."""
-    return _local_folder().absolute() / NAME
+    return _local_folder() / NAME

@@ -112,7 +112,7 @@ class SparkEngine:
         cores = int(context.getConf().get(CORES, "1"))
         jars = conf.get("spark.executor.extraClassPath", "").split(":")
         files = hadoop.settings_of(conf)._replace(jars=tuple(filter(None, jars)))
-        self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf), files)
+        self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf), files, Path().absolute())
         self._budget = memory_budget(conf) // (2 * workers())
 
     @classmethod
