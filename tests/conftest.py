@@ -76,6 +76,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """An option for each mark of APART; several may be given."""
     for name, what in APART.items():
         parser.addoption(f"--{name}", action="store_true", help=f"run these alone: {what}")
+    parser.addoption("--on-spark", action="store_true", help="jobs have Spark for their engine (-n 0)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Jobs on Spark, if they are asked for."""
+    if config.getoption("--on-spark"):
+        from tests.support import onspark
+
+        onspark.switch()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say whether Spark had anything to do."""
+    if config.getoption("--on-spark"):
+        from tests.support import onspark
+
+        terminalreporter.line(f"{onspark.STAGES}{onspark.stages()}")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

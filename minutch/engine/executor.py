@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -75,6 +76,8 @@ class Setup:
     conf: Packed
     files: hadoop.Settings
     """Of file systems."""
+    folder: Path
+    """Where the driver works: what relative paths are relative to, if it is on this machine."""
 
 
 @lru_cache(maxsize=1)
@@ -83,7 +86,9 @@ def _set_up(setup: Setup) -> None:
     logs.configure(sys.stderr, level=setup.level)
     logging.getLogger("py4j").setLevel(logging.ERROR)
     parallel.limit(setup.cores)
-    here = _local_folder().absolute()
+    here = _local_folder()
+    if setup.folder.is_dir():
+        os.chdir(setup.folder)
     jars = (*setup.files.jars, str(here / "*"))  # Spark brings those of spark.jars
     hadoop.use(lambda: setup.files._replace(jars=jars, scratch=str(here)))
     suffixes = setup.conf.load(_home()).resource("effective_tld_names.dat")
@@ -127,6 +132,29 @@ class MapTask(_Wrapped):
             return Outcome(function(task, piece), [task.counters], done.count)
         except MinutchError as error:
             return Outcome(None, [], 0, error=error)
+
+
+@lru_cache(maxsize=2)
+def _made(packed: Packed) -> Any:
+    """What a function that was sent makes; kept as well."""
+    return _loaded(packed)()
+
+
+@dataclass(frozen=True)
+class StreamTask(_Wrapped):
+    """Runs the function of `Engine.stream` on the items of a Spark partition."""
+
+    def load(self) -> Any:
+        _set_up(self.setup)
+        return _made(self.packed)
+
+    def __call__(self, items: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
+        for number, item in items:
+            try:
+                outcome = Outcome(self.load()(item), [], 0)
+            except MinutchError as error:
+                outcome = Outcome(None, [], 0, error=error)
+            yield number, pickle.dumps(outcome)
 
 
 @dataclass(frozen=True)
@@ -325,7 +353,7 @@ class WriteTask(_Wrapped):
     def _outcome(self, function: Write[Any], part: int) -> Outcome:
         attempt = _attempt_folder(self.folder)
         done = _Done()
-        task = Task(attempt, done, part=part, threads=parallel.workers())
+        task = Task(attempt, done, part=part, threads=parallel.workers(), spill=_local_folder())
         try:
             result = function(task, range(part, part + 1))
         except MinutchError as error:
@@ -414,13 +442,14 @@ def _attempt_folder(folder: Path) -> Path:
     return attempt
 
 
+@lru_cache(maxsize=1)
 def _local_folder() -> Path:
-    """A folder of this executor's on its own disk."""
+    """A folder of this executor's on its own disk; found before the process goes anywhere else."""
     from pyspark import SparkFiles
 
-    return Path(SparkFiles.getRootDirectory())
+    return Path(SparkFiles.getRootDirectory()).absolute()
 
 
 def _home() -> Path:
     """Where the archive is, if one was sent."""
-    return _local_folder().absolute() / NAME
+    return _local_folder() / NAME

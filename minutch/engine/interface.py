@@ -5,6 +5,7 @@ A job is a few verbs, and knows nothing of who does them:
     map       a function of a piece of the input (a part file, or a stretch of one); its results, in input order
     shuffle   a function of a piece of the input that gives rows, which come together in partitions as Hadoop's do
     reduce    a function of a partition: it is given the rows of it from each source, and writes its part files
+    stream    a function of an item; its results, in order, as they come: not all have to be there at a time
     contest   a function of a piece of the input that gives rows, of which the best get places by the rules of a contest
     write     a function of some partitions, as many as the engine likes: it finds its input itself, in files that are
               in order already, and writes their part files
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+T_contra = TypeVar("T_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
 
 
 def _nobody_looks(count: int) -> None:
@@ -54,6 +57,8 @@ class Task:
     """The number of the partition."""
     threads: int = 0
     """Threads that it may use (0 = one per core)."""
+    spill: Path = Path()
+    """Where what does not fit into memory may lie meanwhile (`Engine.write`)."""
 
 
 class Partition(Protocol):
@@ -119,6 +124,17 @@ Regroup = Callable[[Task, Partition], Iterable["pl.DataFrame"]]
 """A function of a partition that gives rows."""
 Reduce = Callable[[Task, Sequence[Partition]], R]
 """A function of a partition: of its rows from each source."""
+
+
+class Function(Protocol[T_contra, R_co]):
+    """A function of an item that a process makes once, for many."""
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether it lets go of Python's lock, so that threads get on side by side."""
+
+    def __call__(self, item: T_contra, /) -> R_co:
+        """The result for an item."""
 
 
 class Judge(Protocol):
@@ -218,6 +234,9 @@ class Engine(Protocol):
         progress: Progress,
     ) -> list[R]:
         """The results of `function` for each partition, in order; then all their files are in `folder`."""
+
+    def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
+        """The results of `make()` on each item, in order. Items are taken as they are needed, in this thread."""
 
     def contest(
         self,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from minutch.conf import Configuration
 from minutch.engine.interface import (
     Contest,
+    Function,
     Partition,
     Placed,
     Read,
@@ -28,8 +29,9 @@ from minutch.engine.interface import (
     Task,
     Write,
 )
+from minutch.engine.pool import mapped
 from minutch.job import Counters, Progress
-from minutch.tables.parallel import for_each, memory_budget, number_of_parts, workers
+from minutch.tables.parallel import for_each, memory_budget, number_of_parts, ordered, workers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,6 +140,11 @@ class LocalEngine:
                 total.merge(own)
         return [result for result, _ in results]
 
+    def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
+        """By threads, or by processes where plugins work document by document."""
+        function = make()
+        return ordered(function, items) if function.is_columnar else mapped(make, items)
+
     def contest(
         self,
         find: Read[T],
@@ -180,7 +187,7 @@ class LocalEngine:
         self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
     ) -> list[R]:
         """All in one go, in this thread."""
-        task = Task(folder, counters=counters)
+        task = Task(folder, counters=counters, spill=folder.parent)
         if progress is not None:
             task.advance = progress.advance
         return [function(task, range(parts))]

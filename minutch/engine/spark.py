@@ -3,6 +3,7 @@
     map       a Spark task for each piece
     shuffle   the same, then Spark's own shuffle of the entries of `executor`, by Hadoop's partition of their rows
     reduce    a Spark task for each partition, to which its entries of all shuffles come
+    stream    some items at a time, a Spark task for each
     contest   as shuffle, sorted by rank; then a Spark task for each contest
     write     a Spark task for each partition
 
@@ -17,9 +18,10 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -40,11 +42,24 @@ from minutch.engine.executor import (
     Setup,
     ShuffledSource,
     ShuffleTask,
+    StreamTask,
     WriteTask,
     packed_table,
     part_of,
 )
-from minutch.engine.interface import Contest, Partition, Placed, Read, Reduce, Regroup, Shuffled, Source, Task, Write
+from minutch.engine.interface import (
+    Contest,
+    Function,
+    Partition,
+    Placed,
+    Read,
+    Reduce,
+    Regroup,
+    Shuffled,
+    Source,
+    Task,
+    Write,
+)
 from minutch.engine.session import CORES, context_of, run
 from minutch.engine.shipping import Packed
 from minutch.errors import MinutchError
@@ -58,6 +73,9 @@ from minutch.tables.workfolders import remove
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
 SPLIT_SIZE: Final = 128 << 20
 """Bytes of a piece, as large as a block of HDFS, where the property says nothing."""
+
+AHEAD: Final = 2
+"""Items of a stream for each core that are worked on at a time."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -94,7 +112,7 @@ class SparkEngine:
         cores = int(context.getConf().get(CORES, "1"))
         jars = conf.get("spark.executor.extraClassPath", "").split(":")
         files = hadoop.settings_of(conf)._replace(jars=tuple(filter(None, jars)))
-        self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf), files)
+        self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf), files, Path().absolute())
         self._budget = memory_budget(conf) // (2 * workers())
 
     @classmethod
@@ -190,6 +208,29 @@ class SparkEngine:
         entries = self._together(shuffled, parts).mapPartitionsWithIndex(task)
         totals = [counters, *(source.counters for source in sources)]
         return self._written(entries, folder, totals, progress)
+
+    def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
+        """Some items for each core at a time; while their results are taken, the next are worked on."""
+        task, left = StreamTask(self._setup, Packed.of(make)), iter(items)
+        size = AHEAD * int(self._context.defaultParallelism)
+
+        def results(some: list[T]) -> list[tuple[int, bytes]]:
+            found: list[tuple[int, bytes]] = run(self._context, self._pieces(some).mapPartitions(task).collect)
+            return found
+
+        with ThreadPoolExecutor(1) as thread:
+            try:
+                running: Future[list[tuple[int, bytes]]] | None = None
+                while some := list(islice(left, size)):
+                    following = thread.submit(results, some)
+                    if running is not None:
+                        yield from (outcome.result for outcome in _outcomes(running.result()))
+                    running = following
+                if running is not None:
+                    yield from (outcome.result for outcome in _outcomes(running.result()))
+            except BaseException:
+                self._context.cancelAllJobs()
+                raise
 
     def contest(
         self,

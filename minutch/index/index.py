@@ -10,7 +10,7 @@ Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,11 +18,11 @@ from typing import Final
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import engine_of
 from minutch.index.inputs import CRAWL_DATUM, CRAWLDB, INLINKS, LINKS, Inputs, Source, segment_sources
 from minutch.index.join import INDEXED
-from minutch.index.pool import mapped
 from minutch.index.strays import find_strays
-from minutch.index.task import Indexer, Options, Result, Task
+from minutch.index.task import Indexer, Options, Task
 from minutch.index.writers import CRAWL_PROPERTY, REFUSED, WriterChain
 from minutch.job import Counters, JobContext
 from minutch.linkdb.store import LinkDb
@@ -30,7 +30,7 @@ from minutch.records.links import LAYOUT_METADATA
 from minutch.segment.store import Segment, segments_in
 from minutch.tables.database import Database
 from minutch.tables.keyranges import cut
-from minutch.tables.parallel import memory_budget, ordered, workers
+from minutch.tables.parallel import memory_budget, workers
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ def index(
     ):
         chain.open()
         tasks: Iterator[Task] = (Task(keys, rows) for keys, rows in strays.by_range(ranges))
-        for encoded, counted in _results(partial(Indexer, conf, inputs, options), tasks):
+        for encoded, counted in engine_of(conf).stream(partial(Indexer, conf, inputs, options), tasks):
             chain.write(encoded)
             counters.merge(counted)
             progress.advance(counted.get(INDEXED, 0))
@@ -147,12 +147,6 @@ def index(
     if counters.get(REFUSED):
         counters[INDEXED] -= counters[REFUSED]
     return counters
-
-
-def _results(make: Callable[[], Indexer], tasks: Iterator[Task]) -> Iterator[Result]:
-    """The results of tasks in order: by threads, or by processes where plugins work document by document."""
-    indexer = make()
-    return ordered(indexer, tasks) if indexer.is_columnar else mapped(make, tasks)
 
 
 def find_inputs(crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], *, content: bool) -> Inputs:

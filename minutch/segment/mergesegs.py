@@ -15,6 +15,8 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +24,7 @@ import polars as pl
 
 from minutch.arguments import Flag, fail, parse
 from minutch.conf import Configuration
+from minutch.engine import Task, engine_of
 from minutch.errors import StoreError
 from minutch.formats.javaio import decode_text
 from minutch.formats.sequencefile import RECORD
@@ -119,29 +122,55 @@ def mergesegs(
     require_absent(output)
     found = _existing(segments)
     folders = _common_folders(found)
-    compressions = {folder: _compression(folder, conf) for folder in folders}
-    rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_DEFAULT, keep_on_error=False)
-    merge = Merge(compressions, SegmentMergeFilters(conf) if filtering else None)
-    parts = number_of_parts(conf)
+    work = Merging(
+        found, name, {folder: _compression(folder, conf) for folder in folders}, conf, filtering, normalize, slice_size
+    )
     if slice_size > 0:
         log.info("Slice size: %d URLs.", slice_size)
+    counters, parts = Counters(), number_of_parts(conf)
     with (
         output_folder(output) as directory,
-        Streams(found, compressions, rules, conf, spill=directory.parent) as streams,
-        SegmentsWriter(directory, name, compressions, parts) as writer,
         context.progress("mergesegs", lambda: _estimate(found, folders)) as progress,
     ):
-        pieces = merge.pieces(streams, Slices(slice_size, parts))
-        for piece in ordered(writer.encode, pieces):
-            count = writer.write(piece)
-            merge.counters.add(WRITTEN, count)
-            progress.advance(count)
+        written = engine_of(conf).write(work.write, parts, directory, counters, progress)
+        with SegmentsWriter(directory, name, work.compressions) as writer:
+            names = writer.write_missing(chain.from_iterable(written), parts)
         mark_success(conf, directory)
-    log.info("SegmentMerger: made %s", ", ".join(str(output / made) for made in writer.names))
-    counters = Counters(streams.counters)
-    counters.merge(merge.counters)
-    counters.add(SEGMENTS, len(writer.names))
+    log.info("SegmentMerger: made %s", ", ".join(str(output / made) for made in names))
+    counters.add(SEGMENTS, len(names))
     return counters
+
+
+@dataclass(frozen=True)
+class Merging:
+    """A merge of segments into one, partition by partition: what stays of a URL depends on its own records alone."""
+
+    segments: Sequence[Segment]
+    name: str
+    compressions: Mapping[str, str]
+    conf: Configuration
+    filtering: bool
+    normalize: bool
+    slice_size: int
+
+    def write(self, task: Task, parts: range) -> list[tuple[int, int | None]]:
+        """Write some partitions; returns the parts that were written, with the numbers of their slices."""
+        rules = UrlRules(
+            self.conf, normalize=self.normalize, filtering=self.filtering, scope=SCOPE_DEFAULT, keep_on_error=False
+        )
+        merge = Merge(self.compressions, SegmentMergeFilters(self.conf) if self.filtering else None)
+        with (
+            Streams(self.segments, self.compressions, rules, self.conf, parts=parts, spill=task.spill) as streams,
+            SegmentsWriter(task.folder, self.name, self.compressions) as writer,
+        ):
+            pieces = merge.pieces(streams, Slices(self.slice_size, number_of_parts(self.conf)))
+            for piece in ordered(writer.encode, pieces):
+                count = writer.write(piece)
+                merge.counters.add(WRITTEN, count)
+                task.advance(count)
+        task.counters.merge(streams.counters)
+        task.counters.merge(merge.counters)
+        return writer.written
 
 
 def _existing(segments: Sequence[Segment]) -> list[Segment]:

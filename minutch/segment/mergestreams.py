@@ -29,10 +29,12 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.segment.merging import MERGE_SCHEMA
 from minutch.segment.store import LAYOUTS, Segment
 from minutch.tables import spans
+from minutch.tables.database import are_partitions
 from minutch.tables.frame import decode_keys, empty, encode_keys
 from minutch.tables.merge import aligned
-from minutch.tables.parallel import memory_budget, workers
-from minutch.tables.shuffle import Shuffle
+from minutch.tables.parallel import memory_budget, number_of_parts, workers
+from minutch.tables.shuffle import Shuffle, partition_of
+from minutch.tables.spans import data_file
 
 READ: Final = "records read"
 LEAST_SPAN: Final = 1 << 18
@@ -51,9 +53,12 @@ class Streams:
         rules: UrlRules,
         conf: Configuration,
         *,
+        parts: range,
         spill: Path,
     ) -> None:
+        """`parts` are the partitions of the merged segment whose records are wanted."""
         self.counters = Counters({READ: 0})
+        self._parts, self._of = parts, number_of_parts(conf)
         self._segments = _newest_first(segments)
         self._compressions = compressions
         self._rules = rules
@@ -95,17 +100,27 @@ class Streams:
     def _streams(self, folder: str) -> list[Iterator[pl.DataFrame]]:
         if folder in self._sorted:
             return [self._sorted[folder].sorted(0)]
-        found = [self._read(part, folder, rank) for rank, segment in self._segments for part in segment.parts(folder)]
+        found = [
+            self._read(part, folder, rank) for rank, segment in self._segments for part in self._files(segment, folder)
+        ]
         return found or [iter([empty(MERGE_SCHEMA)])]
 
     def _shuffled(self, folder: str, stack: ExitStack) -> Shuffle:
         budget = self._budget // len(self._compressions)
         shuffle = stack.enter_context(Shuffle(1, MERGE_SCHEMA, budget=budget, spill=self._spill))
         for rank, segment in self._segments:
-            for part in segment.parts(folder):
+            for part in self._files(segment, folder):
                 for frame in self._read(part, folder, rank):
                     shuffle.add(frame)
         return shuffle
+
+    def _files(self, segment: Segment, folder: str) -> list[Path]:
+        """The parts of a folder that have wanted records."""
+        found = segment.parts(folder)
+        if len(self._parts) == self._of or self._rules.normalizes or not LAYOUTS[folder].map_file:
+            return found
+        is_ours = are_partitions([data_file(path) for path in found], self._of)
+        return found[self._parts.start : self._parts.stop] if is_ours else found
 
     def _read(self, path: Path, folder: str, rank: int) -> Iterator[pl.DataFrame]:
         value_class = LAYOUTS[folder].value_class
@@ -115,12 +130,28 @@ class Streams:
             stored = self._compressions[folder] == RECORD
             frames = spans.scan(path, value_class, _decode, span_size=self._span, stored=stored)
         for frame in frames:
-            counters = Counters({READ: len(frame)})
+            counters = Counters({READ: 0})
             yield self._ruled(frame.select("key", pl.lit(rank, pl.UInt32).alias("rank"), "status", "value"), counters)
             with self._lock:
                 self.counters.merge(counters)
 
     def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        """What is wanted of a table, under its URLs. It is counted where it would be under its old URL."""
+        mine = self._are_wanted(frame["key"])
+        own = frame if mine.all() else frame.filter(mine)
+        counters.add(READ, len(own))
+        own = self._renamed(own, counters)
+        if not self._rules.normalizes or len(self._parts) == self._of:
+            return own
+        frame = self._renamed(frame, Counters())
+        return frame.filter(self._are_wanted(frame["key"]))
+
+    def _are_wanted(self, keys: pl.Series) -> pl.Series:
+        if len(self._parts) == self._of:
+            return pl.repeat(True, len(keys), eager=True)
+        return partition_of(keys, self._of).is_between(self._parts.start, self._parts.stop - 1)
+
+    def _renamed(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         if self._rules.is_neutral:
             return frame
         urls = self._rules.apply(decode_keys(frame["key"]), counters)

@@ -5,7 +5,7 @@ Source: org.apache.nutch.segment.SegmentMerger.SegmentOutputFormat.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -31,21 +31,25 @@ from minutch.tables.zlibvalues import MOST, deflated, inflated
 class SegmentsWriter:
     """Writes pieces below `directory`: the segment `name`, or its slices `name-0`, `name-1`, ...; a context manager.
 
-    `compressions` tells how each folder is to be compressed. Pieces of one part come in order. A slice has all folders
-    and all parts, some of which may be empty.
+    `compressions` tells how each folder is to be compressed. Pieces of one part come in order.
     """
 
-    def __init__(self, directory: Path, name: str, compressions: Mapping[str, str], parts: int) -> None:
+    def __init__(self, directory: Path, name: str, compressions: Mapping[str, str]) -> None:
         self._directory, self._name = directory, name
         self._compressions = compressions
-        self._parts = range(parts)
         self._open: dict[int, tuple[int | None, ExitStack, dict[str, TableWriter[pl.DataFrame]]]] = {}
-        self._slices: dict[int | None, set[int]] = {}
+        self.written: list[tuple[int, int | None]] = []
+        """Parts, with the numbers of their slices."""
 
-    @property
-    def names(self) -> list[str]:
-        """The segments written so far."""
-        return [self.segment_name(number) for number in sorted(self._slices, key=lambda number: number or 0)]
+    def write_missing(self, written: Iterable[tuple[int, int | None]], parts: int) -> list[str]:
+        """Write the parts that nobody has `written`, empty: a slice has all. Returns the names of the segments."""
+        found = set(written)
+        slices = {number for _, number in found} or {None}
+        for number in slices:
+            for part in range(parts):
+                if (part, number) not in found:
+                    self._writers(part, number)
+        return [self.segment_name(number) for number in sorted(slices, key=lambda number: number or 0)]
 
     def segment_name(self, number: int | None) -> str:
         """The name of a slice's segment."""
@@ -100,7 +104,7 @@ class SegmentsWriter:
                 deflated=compression == RECORD,
             )
             writers[folder] = stack.enter_context(writer)
-        self._slices.setdefault(number, set()).add(part)
+        self.written.append((part, number))
         return writers
 
     def __enter__(self) -> Self:
@@ -109,10 +113,5 @@ class SegmentsWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            for number, parts in (self._slices or {None: set[int]()}).copy().items():
-                for part in self._parts:
-                    if part not in parts:
-                        self._writers(part, number)
         for _, stack, _ in self._open.values():
             stack.__exit__(kind, error, trace)

@@ -12,12 +12,16 @@ import polars as pl
 import pytest
 
 import minutch
+from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.crawldb import mergedb, readdb
 from minutch.engine import Partition, Task, engine_of, session
 from minutch.job import Counters, JobContext
+from minutch.parse import parse
+from minutch.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from tests.properties.test_order import crawldb, records
 from tests.support.crawldbs import printed
+from tests.support.pages import configuration, content
 from tests.support.sparkcluster import cluster, missing
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -83,11 +87,20 @@ def job(run: JobContext, folder: Path, at: str = "") -> tuple[list[str], Counter
         counters.merge(words.counters)
         written = engine.reduce(write, [sums], PARTS, folder / "out", counters, progress)
     counters.add("returned", sum(written))
-    assert sorted(path.name for path in (folder / "out").iterdir()) == [f"part-{part}" for part in range(PARTS)]
+
+    def write_more(task: Task, parts: range) -> None:
+        for part in parts:
+            (task.folder / f"more-{part}").write_text(str(part))
+            task.counters.add("more")
+        die_once(at, "write in order", folder)
+
+    engine.write(write_more, PARTS, folder / "out", counters, None)
+    names = [*(f"more-{part}" for part in range(PARTS)), *(f"part-{part}" for part in range(PARTS))]
+    assert sorted(path.name for path in (folder / "out").iterdir()) == names
     return [(folder / "out" / f"part-{part}").read_text() for part in range(PARTS)], counters
 
 
-@pytest.mark.parametrize("at", ["read", "regroup", "write"])
+@pytest.mark.parametrize("at", ["read", "regroup", "write", "write in order"])
 def test_an_executor_dies(master: str, tmp_path: Path, at: str) -> None:
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
@@ -96,6 +109,23 @@ def test_an_executor_dies(master: str, tmp_path: Path, at: str) -> None:
     assert job(on_spark, tmp_path / "there", at) == expected
     assert (tmp_path / "there" / at).exists()
     assert expected[1]["read"] == 160
+
+
+def test_pages_are_parsed_by_workers_of_executors(master: str, tmp_path: Path) -> None:
+    """A process of an executor starts others, which find minutch in the archive."""
+    found = []
+    for name, more in (("here", {}), ("there", {"minutch.engine": "spark", "spark.master": master})):
+        conf = configuration("parse-html", **more, **{"mapreduce.job.reduces": "2"})
+        run = JobContext(conf.freeze(), FakeClock(0), io.StringIO(), io.StringIO())
+        made = Segment(tmp_path / name / "20260101000000")
+        with made.writing([CONTENT]) as directory, part_writer(directory, CONTENT, 0, conf) as append:
+            for number in range(9):
+                url = f"http://example.org/{number}"
+                append(url, content(f"<title>{number}</title><a href={number + 1}>next</a>", url=url))
+        assert parse.run([str(made.path)], run) == 0
+        found.append((run.reports["ParseSegment"], [str(data) for data in made.records(PARSE_DATA)]))
+    assert found[0] == found[1]
+    assert len(found[0][1]) == 9
 
 
 def test_executors_are_sent_all_that_they_need(master: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 
@@ -19,14 +19,19 @@ from minutch.crawldb import crawlcomplete, dedup, domainstats, mergedb, protocol
 from minutch.engine import session
 from minutch.errors import FormatError
 from minutch.fetchlist import generate
+from minutch.formats.javahash import partition
 from minutch.formats.sequencefile import SequenceFileReader
+from minutch.index import index
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb
 from minutch.parse import parse
+from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.hostdatum import HostDatum
+from minutch.segment import mergesegs
 from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment, part_writer
 from tests.hostdb.test_updatehostdb import write_hostdb
+from tests.index.test_index import Crawl
 from tests.linkdb.test_jobs import Pages, segment
 from tests.properties.test_order import JOBS, ONE, URLS, Job, Lines, Machine, crawldb, machines, output, randoms
 from tests.support.pages import content
@@ -101,17 +106,25 @@ def link_records(db: Path) -> Lines:
     return sorted(found)
 
 
+def with_values(job: JobContext, values: Mapping[str, str]) -> JobContext:
+    return JobContext(job.conf.with_values(values).freeze(), job.clock, job.out, job.err, reports=job.reports)
+
+
 def with_plugins(job: JobContext, plugins: str) -> JobContext:
-    conf = job.conf.with_values({"plugin.includes": plugins}).freeze()
-    return JobContext(conf, job.clock, job.out, job.err, reports=job.reports)
+    return with_values(job, {"plugin.includes": plugins})
 
 
 def random_segment(random: Random, folder: Path, name: str, job: JobContext) -> Segment:
-    """A fetched segment: pages with links, feeds with pages inside that may be there already, and some twice."""
+    """A fetched segment: pages with links, feeds with pages inside that may be there already, and some twice.
+
+    Its parts are partitions, or not.
+    """
     made = Segment(folder / name)
     shares: list[list[str]] = [[] for _ in range(random.randrange(1, 4))]
+    is_partitioned = random.random() < 0.5
     for url in sorted(random.choices(URLS, k=40)):
-        random.choice(shares).append(url)
+        share = partition(url.encode(), len(shares)) if is_partitioned else random.randrange(len(shares))
+        shares[share].append(url)
     with made.writing([CONTENT]) as directory:
         for part, urls in enumerate(shares):
             with part_writer(directory, CONTENT, part, job.conf) as append:
@@ -138,12 +151,48 @@ def segment_records(segment: Path) -> Lines:
     return sorted(found)
 
 
-def run_parse(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+def run_segments(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    """Segments are parsed, then merged, to slices or with plugins."""
     job = with_plugins(job, "feed|parse-html|urlfilter-regex|urlnormalizer-basic|scoring-opic")
-    made = random_segment(random, folder, "20260101000000", job)
-    assert parse.run([str(made.path)], job) == 0
-    assert {len(made.parts(name)) for name in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)} == {parts}
-    return segment_records(made.path)
+    segments = [random_segment(random, folder, name, job).path for name in ("20260101000000", "20260101000001")]
+    found = []
+    for path in segments[: random.randrange(1, 3)]:
+        assert parse.run([str(path)], job) == 0
+        assert {len(Segment(path).parts(name)) for name in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)} == {parts}
+        found += segment_records(path)
+    options = random.choice((["-normalize", "-filter"], ["-filter"], []))
+    assert mergesegs.run([str(folder / "out"), *map(str, segments), *options], job) == 0
+    for path in (folder / "out").iterdir():
+        found += segment_records(path)
+    return found
+
+
+def run_slices(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    """Slices are of parts, so that there have to be as many of these here and there."""
+    job = JobContext(
+        job.conf.with_values({"mapreduce.job.reduces": "2"}), job.clock, job.out, job.err, reports=job.reports
+    )
+    segments = [str(random_segment(random, folder, name, job).path) for name in ("20260101000000", "20260101000001")]
+    assert mergesegs.run([str(folder / "out"), *segments, "-slice", str(random.randrange(2, 30))], job) == 0
+    return [f"{path.name} {line}" for path in sorted((folder / "out").iterdir()) for line in segment_records(path)]
+
+
+def run_index(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    """Two writers, and ranges of few keys; queries in another order, which -normalize sorts, make strays."""
+    crawl = Crawl(folder)
+    urls = [f"{url}?{random.choice(('a&b', 'b&a'))}" for url in URLS]
+    codes = [status.STATUS_FETCH_SUCCESS, status.STATUS_FETCH_GONE, status.STATUS_FETCH_NOTMODIFIED]
+    for name in ("20260101000000", "20260102000000"):
+        some = [(url, random.choice(codes), f"t{random.randrange(9)}") for url in random.sample(urls, 50)]
+        crawl.segment(name, some[:45], parts=random.randrange(1, 4), inside=some[45:])
+    known = {url: random.choice((status.STATUS_DB_FETCHED, status.STATUS_DB_DUPLICATE)) for url in urls}
+    words = [str(crawl.crawldb(known, parts)), "-dir", str(folder / "segments")]
+    words += [flag for flag in ("-deleteGone", "-normalize", "-filter") if random.random() < 0.5]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index, "_range_bytes", lambda conf: 2000)
+        engine = SPARK if job.conf.get("minutch.engine") == "spark" else {}
+        lines, counters = crawl.index(*words, **{name.replace(".", "__"): value for name, value in engine.items()})
+    return [*lines, *map(str, sorted(crawl.titles().items())), *map(str, sorted(counters.items()))]
 
 
 def run_generate(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
@@ -161,7 +210,7 @@ def run_generate(random: Random, folder: Path, parts: int, job: JobContext) -> L
         write_hostdb(folder / "hosts", {f"host{number}.example.org": HostDatum() for number in range(4)})
         values["generate.max.count.expr"] = "1"
         more += ["-hostdb", str(folder / "hosts")]
-    job = JobContext(job.conf.with_values(values).freeze(), job.clock, job.out, job.err, reports=job.reports)
+    job = with_values(job, values)
     found = [f"exit code {generate.run([db, str(segments), *random.choice((more, []))], job)}"]
     made = sorted(segments.iterdir()) if segments.is_dir() else []
     return (
@@ -171,7 +220,17 @@ def run_generate(random: Random, folder: Path, parts: int, job: JobContext) -> L
     )
 
 
-ALL: list[Job] = [*JOBS, run_statistics, run_near, run_filtered, run_links, run_parse, run_generate]
+ALL: list[Job] = [
+    *JOBS,
+    run_statistics,
+    run_near,
+    run_filtered,
+    run_links,
+    run_segments,
+    run_slices,
+    run_index,
+    run_generate,
+]
 
 
 @pytest.mark.parametrize("job", ALL, ids=lambda job: job.__name__.removeprefix("run_"))

@@ -51,7 +51,7 @@ class _Pool(Generic[T, R]):
         self._workers: list[tuple[BaseProcess, Connection]] = []
         try:
             for number in range(count):
-                self._workers.append(start_worker(_serve, (make,), name=f"index-{number}"))
+                self._workers.append(start_worker(_serve, (make,), name=f"worker-{number}"))
         except BaseException:
             self.close()
             raise
@@ -84,7 +84,7 @@ class _Pool(Generic[T, R]):
         try:
             error, result = connection.recv()
         except (EOFError, OSError):
-            raise MinutchError("a worker process of the index job has died: out of memory?") from None
+            raise MinutchError("a worker process has died: out of memory?") from None
         if error is not None:
             raise error
         return result  # type: ignore[no-any-return]

@@ -1,0 +1,35 @@
+"""Tests of jobs with Spark as their engine: `pytest --on-spark …` runs them so, in one Spark in this machine.
+
+A test that makes its own configuration gets the engine by it, whoever loads it; one that names an engine keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from minutch.conf import Configuration
+from minutch.engine import session
+
+PROPERTIES: Final = {"minutch.engine": "spark", "spark.master": "local[2]"}
+STAGES: Final = "stages on Spark: "
+"""What the summary of such a run says how many there were after."""
+
+_load = Configuration.load
+
+
+def switch() -> None:
+    """From here on, configurations have Spark for their engine."""
+
+    def load(conf_dirs: Sequence[Path], *, overrides: Mapping[str, str] = MappingProxyType({}), **more: Any) -> Any:
+        return _load(conf_dirs, overrides=PROPERTIES | overrides, **more)
+
+    Configuration.load = load  # type: ignore[method-assign, assignment]
+
+
+def stages() -> int:
+    """How many stages Spark has run in this process."""
+    context = session.running()
+    return 0 if context is None else int(context._jsc.sc().dagScheduler().nextStageId())
