@@ -86,7 +86,7 @@ def counting(names: list[str], die_at: int | None):  # type: ignore[no-untyped-d
         with ExitStack() as stack:
             for name in names:
                 target, attribute = name.rsplit(":")
-                owner = {"Path": Path, "shutil": install.shutil, "install": install}[target]
+                owner = {"Path": Path, "shutil": shutil, "install": install}[target]
                 stack.enter_context(mock.patch.object(owner, attribute, wrap(getattr(owner, attribute))))
             yield lambda: done
 
