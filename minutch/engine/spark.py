@@ -73,6 +73,7 @@ from minutch.tables.workfolders import remove
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
 SPLIT_SIZE: Final = 128 << 20
 """Bytes of a piece, as large as a block of HDFS, where the property says nothing."""
+JARS: Final = "spark.executor.extraClassPath"
 
 AHEAD: Final = 2
 """Items of a stream for each core that are worked on at a time."""
@@ -110,7 +111,7 @@ class SparkEngine:
         self._context = context
         self._split_size = conf.get_long(SPLIT_PROPERTY, SPLIT_SIZE)
         cores = int(context.getConf().get(CORES, "1"))
-        jars = conf.get("spark.executor.extraClassPath", "").split(":")
+        jars = conf.get(JARS, "").split(":")
         files = hadoop.settings_of(conf)._replace(jars=tuple(filter(None, jars)))
         self._setup = Setup(logging.getLogger().getEffectiveLevel(), cores, Packed.of(conf), files, Path().absolute())
         self._budget = memory_budget(conf) // (2 * workers())

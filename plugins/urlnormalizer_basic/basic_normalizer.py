@@ -39,10 +39,10 @@ _DOTTED_PATH = re.compile(r"/\.|\./")
 _SLASHES = re.compile("/{2,}")
 
 # A URL that is normal already, but for a fragment: a plain host, no port that a scheme stands for (80, 443), and only
-# escapes that have to be there.
+# escapes that have to be there. A backslash may be none of its characters: with one, no path is put in order.
 _PORT = "[1-9]|[1-79][0-9]|8[1-9]|[1-35-9][0-9][0-9]|4[0-35-9][0-9]|44[0-24-9]|[1-9][0-9]{3,4}"
 _HOST = rf"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::(?:{_PORT}))?"
-_SAFE = r"!#$&'()*+,\-0-9:;=@A-Z\\_a-z~"
+_SAFE = r"!#$&'()*+,\-0-9:;=@A-Z_a-z~"
 _QUERY_SAFE = _SAFE.replace("#", "") + "./?"
 _PATH_SAFE = _SAFE.replace("#", "")
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"

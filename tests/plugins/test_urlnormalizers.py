@@ -36,6 +36,8 @@ from tests.urls.strategies import odd_text, plain_urls, urls
         ("http://a%20b.org/", "http://a b.org/"),
         ("http://B\u00dcCHER.example/", "http://b\u00fccher.example/"),
         ("http://a.org/a|b/../c", "http://a.org/c"),
+        ("http://a.org:8080//a\\b#c", "http://a.org:8080//a\\b"),
+        ("http://a.org//a/../b\\c", "http://a.org//a/../b\\c"),
         ("http://a b/x/../y", "http://a b/x/../y"),
         ("file:///a/../b%20c d", "file:/b%20c%20d"),
         ("http:/page", "http:/page"),
