@@ -219,7 +219,8 @@ class EnterTask(ShuffleTask):
         for table in tables:
             ranks = np.frombuffer(contest.ranks_in(table).astype(">u8").tobytes(), np.uint8)
             places, sizes = np.arange(0, len(ranks), 8), np.full(len(table), 8, np.int32)
-            yield table.rename({"key": URL}).with_columns(string_column(RANK, ranks, places, sizes))
+            rank = string_column(RANK, ranks, places, sizes)
+            yield table.select(rank, pl.col("key").alias(URL), pl.exclude("key"))
 
     def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
         """By the contest's own rule."""

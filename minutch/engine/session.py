@@ -48,17 +48,19 @@ _GREETINGS: Final = (
 R = TypeVar("R")
 
 _lock = Lock()
-_running: dict[tuple[tuple[str, str], ...], Any] = {}
+_running: dict[tuple[tuple[tuple[str, str], ...], tuple[Path, ...]], Any] = {}
 
 
 def context_of(conf: Configuration) -> Any:
     """The SparkContext for a configuration: the one that is there if it was made for the same properties of Spark's.
 
+    On a cluster the folders of the configuration have to be the same as well: they are in the archive.
+
     Raises ConfigError where PySpark is not installed, or no Java is found.
     """
     wanted = _properties(conf)
     is_local = wanted[MASTER].startswith("local")
-    key = tuple(sorted(wanted.items()))
+    key = tuple(sorted(wanted.items())), () if is_local else tuple(conf.conf_dirs)
     with _lock:
         if key not in _running:
             stop()

@@ -21,6 +21,10 @@ TESTS = (
     "tests/golden/test_crawldb_jobs.py",
     "tests/golden/test_generate_golden.py",
     "tests/golden/test_linkdb_golden.py",
+    "tests/golden/test_parse_golden.py",
+    "tests/hostdb/test_sitemap.py::test_an_entry_that_is_known_stays_unless_told_otherwise",
+    "tests/hostdb/test_sitemap.py::test_filters_and_normalizers_see_every_url",
+    "tests/index/test_golden.py",
     "tests/segment/test_mergesegs.py",
     "tests/webgraph/test_scoreupdater.py",
 )
