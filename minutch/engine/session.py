@@ -106,7 +106,8 @@ def _properties(conf: Configuration) -> dict[str, str]:
         "spark.executorEnv.POLARS_MAX_THREADS": own.get(CORES, "1"),
     }
     if master.startswith("local"):
-        found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        # Java keeps the properties of the first session: there would be the archive of a cluster that came before.
+        found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", _ARCHIVES: ""}
     found |= own
     options = f"-Dlog4j2.configurationFile={_LOG4J} {found.get('spark.driver.extraJavaOptions', '')}"
     return found | {"spark.driver.extraJavaOptions": options.strip()}
