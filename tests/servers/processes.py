@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 JVM = ("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
 START_SECONDS = 180
@@ -38,16 +39,17 @@ def listens(port: int) -> bool:
 
 
 class Server:
-    """A server program with one port; it may be killed and started again, with its data.
+    """A server program with one port (0: its own choice); it may be killed and started again, with its data.
 
-    It leads a group of processes, which ends with it. `says` is what it prints when it is ready.
+    As a context manager it is started, and stopped in the end. It leads a group of processes, which ends with it.
+    `says` is what it prints when it is ready.
     """
 
     def __init__(
         self,
         command: Sequence[str],
         folder: Path,
-        port: int,
+        port: int = 0,
         *,
         environment: Mapping[str, str] | None = None,
         says: str = "READY\n",
@@ -56,6 +58,13 @@ class Server:
         self.environment = dict(environment) if environment is not None else None
         self._says = says
         self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def said(self) -> str:
         """What it has printed since it was started."""

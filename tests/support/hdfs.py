@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.interop.jars import HADOOP, fetched
+from tests.servers.processes import Server
 
 _CLASSES = "org.apache.hadoop.hdfs.server"
 _JAVA = ("java", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _LOG = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
-_START = 120.0
-"""Seconds that a process has to come up."""
+_ADDRESS = r"NameNode RPC up at: \S*?:(\d+)"
 
 _SITE = {
     "dfs.replication": "1",
@@ -48,13 +47,13 @@ def hdfs(folder: Path) -> Iterator[str]:
     _configure(folder, "hdfs://127.0.0.1:0")
     name_node = [*_JAVA, _LOG, "-cp", path, f"{_CLASSES}.namenode.NameNode"]
     subprocess.run([*name_node, "-format", "-nonInteractive"], check=True, capture_output=True, cwd=folder)
-    with ExitStack() as stack:
-        log = stack.enter_context(_process(folder, "name", name_node))
-        address = "hdfs://127.0.0.1:" + _found(log, r"NameNode RPC up at: \S*?:(\d+)")
+    with Server(name_node, folder, says="Starting services required for active state") as server:
+        address = f"hdfs://127.0.0.1:{re.findall(_ADDRESS, server.said())[0]}"
         _configure(folder, address)
         data_node = [*_JAVA, _LOG, "-cp", path, f"{_CLASSES}.datanode.DataNode"]
-        _found(stack.enter_context(_process(folder, "data", data_node)), "Successfully sent block report")
-        yield address
+        (folder / "data").mkdir()
+        with Server(data_node, folder / "data", says="Successfully sent block report"):
+            yield address
 
 
 def _configure(folder: Path, address: str) -> None:
@@ -68,27 +67,3 @@ def _configure(folder: Path, address: str) -> None:
     text = f"<configuration>{''.join(lines)}</configuration>"
     for name in ("core-site.xml", "hdfs-site.xml"):
         (folder / name).write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def _process(folder: Path, name: str, command: list[str]) -> Iterator[Path]:
-    """A server; yields its log."""
-    path = folder / f"{name}.log"
-    with path.open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
-        try:
-            yield path
-        finally:
-            process.kill()
-            process.wait()
-
-
-def _found(log: Path, pattern: str) -> str:
-    """What a pattern finds in a log, once it does."""
-    end = time.monotonic() + _START
-    while time.monotonic() < end:
-        match = re.search(pattern, log.read_text(errors="replace"))
-        if match:
-            return match[match.re.groups]
-        time.sleep(0.1)
-    raise AssertionError(f"{pattern!r} is not in {log}: {log.read_text(errors='replace')[-2000:]}")

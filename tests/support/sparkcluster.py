@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.servers.processes import Server
+
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
-_START = 120.0
-"""Seconds that a process has to come up."""
 
 
 def missing() -> str:
@@ -29,37 +27,18 @@ def missing() -> str:
 def cluster(folder: Path) -> Iterator[str]:
     """The URL of the master. Executors work in folders below `folder`."""
     with ExitStack() as stack:
-        log = stack.enter_context(_process(folder, "master", _MASTER, "--host", "127.0.0.1", "--port", "0"))
-        url = _found(log, r"Starting Spark master at (spark://\S+)")
+        words = ["--host", "127.0.0.1", "--port", "0"]
+        master = stack.enter_context(_server(folder / "master", _MASTER, words, says="New state: ALIVE"))
+        url = re.findall(r"Starting Spark master at (spark://\S+)", master.said())[0]
         for name in ("one", "two"):
-            words = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / name), url)
-            _found(stack.enter_context(_process(folder, name, _WORKER, *words)), "Successfully registered with master")
+            words = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / name), url]
+            stack.enter_context(_server(folder / name, _WORKER, words, says="Successfully registered with master"))
         yield url
 
 
-@contextmanager
-def _process(folder: Path, name: str, program: str, *words: str) -> Iterator[Path]:
-    """A process of Spark's; yields its log."""
+def _server(folder: Path, program: str, words: list[str], *, says: str) -> Server:
     import pyspark
 
+    folder.mkdir()
     spark_class = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    path = folder / f"{name}.log"
-    with path.open("wb") as log:
-        command = [spark_class, program, "--webui-port", "0", *words]
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
-        try:
-            yield path
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def _found(log: Path, pattern: str) -> str:
-    """What a pattern finds in a log, once it does."""
-    end = time.monotonic() + _START
-    while time.monotonic() < end:
-        match = re.search(pattern, log.read_text(errors="replace"))
-        if match:
-            return match[match.re.groups]
-        time.sleep(0.1)
-    raise AssertionError(f"{pattern!r} is not in {log}: {log.read_text(errors='replace')[-2000:]}")
+    return Server([str(spark_class), program, "--webui-port", "0", *words], folder, says=says)
