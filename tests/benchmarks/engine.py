@@ -29,15 +29,11 @@ from typing import Final
 from tests.benchmarks.databases import PROJECT, PROPERTIES, WARM_UP, machine, make_inputs
 from tests.benchmarks.jobs import JOBS, Job, Workspace
 from tests.benchmarks.measure import Failed
+from tests.benchmarks.shuffled import EVENTS, read_log
 
 COMMANDS: Final = {"readdb", "generate", "updatedb", "dedup", "inject", "invertlinks", "scoreupdater", "mergesegs"}
 """Of the jobs that are measured those that run on Spark."""
 LOCAL: Final = "local engine"
-EVENTS: Final = {
-    "spark.eventLog.enabled": "true",
-    "spark.eventLog.compress": "false",
-    "spark.eventLog.rolling.enabled": "false",
-}
 _SAMPLE: Final = 0.1
 """Seconds between two looks at the memory of all processes."""
 
@@ -135,27 +131,13 @@ def measure(job: Job, work: Workspace, engine: str) -> Result:
         raise Failed(f"{job.command} … exit code {code}\n{log.read_text(errors='replace')[-3000:]}")
     result = Result(job.name, work.urls, job.records(work), engine, seconds, cpu, peak)
     if engine != LOCAL:
-        _read_events(next(events.iterdir()), result)
+        found = read_log(next(events.iterdir()))
+        result.job_seconds, result.shuffled_bytes, result.shuffled_entries = (
+            found.job_seconds,
+            found.bytes,
+            found.records,
+        )
     return result
-
-
-def _read_events(path: Path, result: Result) -> None:
-    """What Spark's log of events says of its jobs and shuffles."""
-    begun: dict[int, int] = {}
-    took = size = entries = 0
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            event = json.loads(line)
-            kind = event["Event"]
-            if kind == "SparkListenerJobStart":
-                begun[event["Job ID"]] = event["Submission Time"]
-            elif kind == "SparkListenerJobEnd":
-                took += event["Completion Time"] - begun.pop(event["Job ID"])
-            elif kind == "SparkListenerTaskEnd" and "Task Metrics" in event:
-                written = event["Task Metrics"]["Shuffle Write Metrics"]
-                size += written["Shuffle Bytes Written"]
-                entries += written["Shuffle Records Written"]
-    result.job_seconds, result.shuffled_bytes, result.shuffled_entries = took / 1000, size, entries
 
 
 def markdown(results: list[Result]) -> str:

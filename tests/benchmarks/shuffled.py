@@ -16,34 +16,46 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tests.benchmarks import databases
 from tests.benchmarks.jobs import Workspace
 
+EVENTS: Final = {
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+}
+"""Properties with which Spark writes a log of its events, uncompressed, as one file in `spark.eventLog.dir`."""
+
 
 @dataclass
 class Shuffled:
-    """What a job took, added up over its tasks."""
+    """What Spark's jobs took, added up: what shuffles wrote, `seconds` of tasks, `job_seconds` by the clock."""
 
     bytes: int = 0
     records: int = 0
     seconds: float = 0.0
     tasks: int = 0
-    stages: int = 0
+    job_seconds: float = 0.0
 
 
 def read_log(path: Path) -> Shuffled:
     """The sums of an event log."""
-    found = Shuffled()
-    for line in path.read_text(encoding="utf-8").splitlines():
-        event = json.loads(line)
-        found.stages += event["Event"] == "SparkListenerStageCompleted"
-        if event["Event"] == "SparkListenerTaskEnd" and "Task Metrics" in event:
-            metrics = event["Task Metrics"]
-            found.bytes += metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"]
-            found.records += metrics["Shuffle Write Metrics"]["Shuffle Records Written"]
-            found.seconds += metrics["Executor Run Time"] / 1000
-            found.tasks += 1
+    found, begun = Shuffled(), dict[int, int]()
+    with path.open(encoding="utf-8") as lines:
+        for event in map(json.loads, lines):
+            kind = event["Event"]
+            if kind == "SparkListenerJobStart":
+                begun[event["Job ID"]] = event["Submission Time"]
+            elif kind == "SparkListenerJobEnd":
+                found.job_seconds += (event["Completion Time"] - begun.pop(event["Job ID"])) / 1000
+            elif kind == "SparkListenerTaskEnd" and "Task Metrics" in event:
+                metrics = event["Task Metrics"]
+                found.bytes += metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"]
+                found.records += metrics["Shuffle Write Metrics"]["Shuffle Records Written"]
+                found.seconds += metrics["Executor Run Time"] / 1000
+                found.tasks += 1
     return found
 
 
@@ -115,10 +127,8 @@ def measured(work: Workspace, words: list[str | Path], master: str) -> Shuffled:
     properties = {
         "minutch.engine": "spark",
         "spark.master": master,
-        "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file://{logs}",
-        "spark.eventLog.rolling.enabled": "false",
-        "spark.eventLog.compress": "false",
+        **EVENTS,
         **databases.PROPERTIES,
     }
     defined = [word for name, value in properties.items() for word in ("-D", f"{name}={value}")]
