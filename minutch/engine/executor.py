@@ -29,6 +29,7 @@ import numpy as np
 import polars as pl
 
 from minutch import log as logs
+from minutch.engine.contests import judged
 from minutch.engine.interface import Contest, Partition, Read, Reduce, Regroup, ShuffledPart, Source, Task, Write
 from minutch.engine.shipping import NAME, Packed
 from minutch.errors import MinutchError
@@ -240,21 +241,15 @@ class JudgeTask(_Wrapped):
         contest: Contest
         source: ShuffledSource
         contest, source, budget = self.load()
+        counters = Counters()
         try:
             with _opened(part, entries, [source], budget) as (partition,):
-                outcome = self._judged(contest, part, _windows(partition.sorted(), contest.room))
+                windows = ([table] for table in _windows(partition.sorted(), contest.room))
+                placed = judged(contest, range(part, part + 1), windows, counters, self.total)
+                outcome = Outcome(placed, [counters], 0)
         except MinutchError as error:
             outcome = Outcome(None, [], 0, error=error)
         yield part, pickle.dumps(outcome)
-
-    def _judged(self, contest: Contest, part: int, tables: Iterator[pl.DataFrame]) -> Outcome:
-        counters, first = Counters(), next(tables)
-        judge = contest.judge([first], range(part, part + 1))
-        chosen, seen = [judge.choose([first], counters, self.total)], len(first)
-        while not judge.is_full and (table := next(tables, None)) is not None:
-            chosen.append(judge.choose([table], counters, self.total))
-            seen += len(table)
-        return Outcome((pl.concat(chosen), seen), [counters], 0)
 
 
 def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame]:

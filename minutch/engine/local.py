@@ -155,8 +155,7 @@ class LocalEngine:
         progress: Progress,
     ) -> Placed:
         """A window of the best after the other; for each the pieces are read, side by side."""
-        import polars as pl
-
+        from minutch.engine.contests import judged
         from minutch.tables.window import LAST, Window
 
         def enter(window: Window, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
@@ -167,21 +166,20 @@ class LocalEngine:
                 rows += len(table)
             return rows, task.counters
 
-        window = Window(0, contest.room, contest.ranks_in)
-        entered = for_each(lambda piece: enter(window, piece, Task(advance=progress.advance)), enumerate(pieces))
+        def windows(window: Window) -> Iterator[list[pl.DataFrame]]:
+            yield window.tables()
+            while window.last < LAST:
+                window = Window(window.last + 1, contest.room, contest.ranks_in)
+                for_each(partial(enter, window, task=Task()), enumerate(pieces))
+                yield window.tables()
+
+        first = Window(0, contest.room, contest.ranks_in)
+        entered = for_each(lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces))
         total = sum(rows for rows, _ in entered)
         for _, counted in entered:
             counters.merge(counted)
-        tables = window.tables()
-        judge = contest.judge(tables, range(contest.parts))
-        chosen, seen = [judge.choose(tables, counters, total)], sum(map(len, tables))
-        while window.last < LAST and not judge.is_full:
-            window = Window(window.last + 1, contest.room, contest.ranks_in)
-            for_each(partial(enter, window, task=Task()), enumerate(pieces))
-            tables = window.tables()
-            chosen.append(judge.choose(tables, counters, total))
-            seen += sum(map(len, tables))
-        return Placed(pl.concat(chosen), total - seen)
+        rows, seen = judged(contest, range(contest.parts), windows(first), counters, total)
+        return Placed(rows, total - seen)
 
     def write(
         self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
