@@ -506,6 +506,7 @@ KEPT_BESIDE: Final = {".fetchstate", ".managed.json", ".tantivy-writer.lock", ".
 
 
 def restore(state: Path, work: Path) -> None:
-    """Put `work` into a state."""
-    shutil.rmtree(work, ignore_errors=True)
+    """Put `work` into a state, though processes of the job before may still be ending and write into it."""
+    while work.exists():
+        shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(state, work)
