@@ -2,7 +2,8 @@
 
 A fork has everything at once, but it copies one thread only: Polars, or any other library with threads of its own,
 then waits for ever for threads that are not there. So a process is forked as long as it has one thread and never
-loaded Polars, and started afresh (spawned) otherwise. What a spawned process is given has to be picklable.
+loaded Polars. Otherwise a fork server is started afresh, once, which loads what workers need and forks itself for each
+of them; what such a worker is given has to be picklable.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _LEFT_TO_THE_PARENT: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _START: Final = "import sys; sys.path.insert(0, sys.argv.pop(1)); from minutch.cli import main; sys.exit(main())"
 """`python -m minutch`, but for the working folder, which is no place to take modules from."""
+_LOADED_FIRST: Final = "minutch.parse.preloaded"
+"""What a fork server loads before it forks, by name, as it lies far above this module: most workers parse."""
 
 _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 """This process's ends of the pipes to its workers."""
@@ -51,11 +54,13 @@ def start_worker(
     elsewhere it finds the end of its pipe.
     """
     forks = may_fork()
-    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+    context: Any = multiprocessing.get_context("fork" if forks else "forkserver")
+    if not forks:
+        context.set_forkserver_preload([_LOADED_FIRST])
     ours, theirs = context.Pipe()
     _parents_ends.add(ours)
     process = context.Process(
-        target=_forked if forks else _spawned,
+        target=_forked if forks else _served,
         args=(os.getpid() if forks else log.configured, main, theirs, *args),
         name=name,
         daemon=daemon,
@@ -107,7 +112,7 @@ def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
     _work(main, *args)
 
 
-def _spawned(logging: tuple[int, Path | None, bool] | None, main: Callable[..., None], *args: Any) -> None:
+def _served(logging: tuple[int, Path | None, bool] | None, main: Callable[..., None], *args: Any) -> None:
     if logging is not None:
         level, log_file, only_live = logging
         log.configure(sys.stderr, level=level, log_file=log_file, only_live=only_live)
