@@ -1,7 +1,8 @@
-"""A kernel that makes the links of a page absolute: the short ways of `resolve`, over a run of serialized Outlinks.
+"""A kernel that makes the links of pages absolute: the short ways of `resolve`, over runs of serialized Outlinks.
 
-prefixes   root | directory | page | query | scheme and colon        what may stand before a target, back to back;
-bounds     5 × (start, end) in it; end = -1 where there is none       see resolve.Resolver
+prefixes   what may stand before a target
+bounds     start and end in it of root | directory | page | scheme and colon | path of each page's base;
+           end = -1 where there is none (see resolve.Resolver)
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ PAGE: Final = 2
 SCHEME: Final = 3
 PATH: Final = 4
 """Nothing of a target is taken away where the base has no path."""
+WAYS: Final = 5
+
+AT_PAGE: Final = 0
+DONE: Final = 1
+AT: Final = 2
+TO: Final = 3
 
 _SLASH, _HASH, _MARK, _DOT, _COLON = b"/#?.:"
 
@@ -97,35 +104,35 @@ def _above(data: U8, at: Int, end: Int, start: Int, top: Int) -> tuple[Int, Int,
 
 
 @inner
-def _way(data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows) -> tuple[Int, Int, Int]:
+def _way(data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows, row: Int) -> tuple[Int, Int, Int]:
     """What stands before a target: start and end in `prefixes`, and where the rest of the target starts.
 
-    The end is -1 if the target is not for a short way.
+    `row` is the page's first in `bounds`. The end is -1 if the target is not for a short way.
     """
     if at == end:
         return 0, -1, at
     first = data[at]
     if first == _SLASH:
         if at + 1 == end or data[at + 1] != _SLASH:
-            return bounds[ROOT, 0], bounds[ROOT, 1], at
+            return bounds[row + ROOT, 0], bounds[row + ROOT, 1], at
         if _ends_as_authority(data, at + 2, end):
-            return bounds[SCHEME, 0], bounds[SCHEME, 1], at
+            return bounds[row + SCHEME, 0], bounds[row + SCHEME, 1], at
         return 0, -1, at
     if first == _HASH:
-        return bounds[PAGE, 0], bounds[PAGE, 1], at
+        return bounds[row + PAGE, 0], bounds[row + PAGE, 1], at
     if first == _MARK:
         return 0, -1, at
     if _is_absolute(data, at, end):
         return 0, 0, at
-    start, stop = bounds[DIRECTORY, 0], bounds[DIRECTORY, 1]
+    start, stop = bounds[row + DIRECTORY, 0], bounds[row + DIRECTORY, 1]
     if stop < 0:
         return 0, -1, at
     if first != _DOT:
         return start, stop if _is_plain_relative(data, at, end) else -1, at
-    if bounds[PATH, 1] < 0:
+    if bounds[row + PATH, 1] < 0:
         return 0, -1, at
     begin = at
-    top = start + bounds[ROOT, 1] - bounds[ROOT, 0] + 1
+    top = start + bounds[row + ROOT, 1] - bounds[row + ROOT, 0] + 1
     while _stays(data, at, end) or _climbs(data, at, end):
         if data[at + 1] == _SLASH:
             at += 2
@@ -140,34 +147,49 @@ def _way(data: U8, at: Int, end: Int, prefixes: U8, bounds: I64Rows) -> tuple[In
     return start, stop if plain and at > begin else -1, at
 
 
-@kernel
-def resolve_links(data: U8, at: Int, count: Int, prefixes: U8, bounds: I64Rows, out: U8, to: Int, state: I64) -> None:
-    """Resolve `count` links from `at` on into `out` from `to` on; `state` gets how many are done, and where both stand.
+@inlined
+def _without_blanks(data: U8, start: Int, end: Int) -> tuple[Int, Int]:
+    """The bounds of a target without the characters up to the blank at both ends."""
+    while start < end and data[start] <= 32:
+        start += 1
+    while start < end and data[end - 1] <= 32:
+        end -= 1
+    return start, end
 
-    Stops before a link that is not for a short way. `out` has room for all.
+
+@kernel
+def resolve_links(
+    data: U8, lengths: I64, prefixes: U8, bounds: I64Rows, out: U8, counts: I64, ends: I64, state: I64
+) -> Bool:
+    """Resolve the runs of many pages, which stand back to back in `data` and have so many links (`lengths`) each.
+
+    The links go to `out`, which has room for all; `counts` get how many each page has there (to begin with 0), `ends`
+    where they end. `bounds` has five rows for each page. `state` is AT_PAGE, DONE (links of that page), AT (in `data`),
+    TO (in `out`). False before a link that is not for a short way: the caller puts it there, and goes on behind it.
     """
     size = len(data)
-    source, target = np.int64(data.ctypes.data), np.int64(out.ctypes.data)
-    for done in range(count):
-        length, start = vint_at(data, at, size)
-        rest = start + length
-        length, anchor = vint_at(data, rest, size)
-        following = anchor + length + 1
-        end = rest
-        while start < end and data[start] <= 32:
-            start += 1
-        while start < end and data[end - 1] <= 32:
-            end -= 1
-        before, stop, start = _way(data, start, end, prefixes, bounds)
-        if stop < 0:
-            state[0], state[1], state[2] = done, at, to
-            return
-        to = put_vint(out, to, stop - before + end - start)
-        copy_bytes(target + to, np.int64(prefixes.ctypes.data) + before, stop - before)
-        to += stop - before
-        copy_bytes(target + to, source + start, end - start)
-        to += end - start
-        copy_bytes(target + to, source + rest, following - rest)
-        to += following - rest
-        at = following
-    state[0], state[1], state[2] = count, at, to
+    source, target, prefix = np.int64(data.ctypes.data), np.int64(out.ctypes.data), np.int64(prefixes.ctypes.data)
+    done, at, to = state[DONE], state[AT], state[TO]
+    for page in range(state[AT_PAGE], len(lengths)):
+        for number in range(done, lengths[page]):
+            length, start = vint_at(data, at, size)
+            rest = start + length
+            length, anchor = vint_at(data, rest, size)
+            following = anchor + length + 1
+            start, end = _without_blanks(data, start, rest)
+            before, stop, start = _way(data, start, end, prefixes, bounds, WAYS * page)
+            if stop < 0:
+                state[AT_PAGE], state[DONE], state[AT], state[TO] = page, number, at, to
+                return False
+            to = put_vint(out, to, stop - before + end - start)
+            copy_bytes(target + to, prefix + before, stop - before)
+            to += stop - before
+            copy_bytes(target + to, source + start, end - start)
+            to += end - start
+            copy_bytes(target + to, source + rest, following - rest)
+            to += following - rest
+            at = following
+            counts[page] += 1
+        ends[page] = to
+        done = 0
+    return True

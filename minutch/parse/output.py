@@ -42,6 +42,7 @@ from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS_REDIRECT
 from minutch.urls.domains import choose_representative
+from minutch.urls.resolve import RelativeRun, resolve_runs
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +67,10 @@ Entry = tuple[str, CrawlDatum] | Linked
 
 @dataclass(slots=True)
 class PageOutput:
-    """The records of one page; `text` is None if texts are not stored, `entries` are those for crawl_parse."""
+    """The records of one page; `text` (UTF-8) is None if texts are not stored, `entries` are those for crawl_parse."""
 
     url: str
-    text: str | None
+    text: bytes | None
     data: ParseData
     entries: list[Entry]
 
@@ -91,6 +92,7 @@ class OutputRules:
 
     def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[Sequence[Outlink]]:
         """The links that are kept of each page (URL and links), those of runs all at once."""
+        resolve_runs([links for _, links in pages if isinstance(links, RelativeRun)])
         if self._filtered:
             return [links if len(links) <= self._most else links[: self._most] for _, links in pages]
         runs = [(url, links) for url, links in pages if isinstance(links, OutlinkRun)]
@@ -121,7 +123,7 @@ class OutputRules:
         if not parse.is_original:
             entries.append((url, _fetched(data, now)))
         data = ParseData(data.status, data.title, kept, data.content_meta, data.parse_meta)
-        return PageOutput(url, parse.text if self._stores_text else None, data, entries)
+        return PageOutput(url, parse.utf8 if self._stores_text else None, data, entries)
 
     def _metadata(self, data: ParseData) -> MapWritable:
         values = [(Text(name), data.parse_meta.first(name)) for name in self._to_crawldb]

@@ -38,7 +38,7 @@ from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, deflate
 from minutch.parse.output import Entry, Linked, PageOutput
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.outlinkrun import OutlinkRun
-from minutch.records.parsetext import ParseText
+from minutch.records.parsetext import serialized
 from minutch.segment.store import CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT, compression_of, text_key
 from minutch.tables.database import part_name
 from minutch.tables.parallel import number_of_parts
@@ -89,7 +89,7 @@ class DocumentPacker:
 
     def pack_all(self, outputs: Sequence[tuple[PageOutput, bool]]) -> list[PackedDocument]:
         """The records of documents, each with whether it was found inside another page."""
-        texts = iter(self._text([ParseText(page.text).to_bytes() for page, _ in outputs if page.text is not None]))
+        texts = iter(self._text([serialized(page.text) for page, _ in outputs if page.text is not None]))
         data = self._data([page.data.to_bytes() for page, _ in outputs])
         crawl = self._crawl_records([page.entries for page, _ in outputs])
         return [

@@ -143,7 +143,7 @@ class PageParser:
     def _describe(self, pages: Sequence[ReadPage], documents: Sequence[Documents]) -> None:
         """Segment name, signature and score into the content metadata of all documents."""
         described = [(page, *document) for page, found in zip(pages, documents, strict=True) for document in found]
-        digests = signatures(self._signature, [(page.content, parse.text) for page, _, parse in described])
+        digests = signatures(self._signature, [(page.content, parse) for page, _, parse in described])
         for (page, url, parse), digest in zip(described, digests, strict=True):
             metadata = parse.data.content_meta
             metadata.set(SEGMENT_NAME_KEY, self._segment_name)

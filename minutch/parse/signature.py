@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from minutch.conf import Configuration
+    from minutch.plugin.points import Parse
     from minutch.records.content import Content
 
 CLASS_PROPERTY = "db.signature.class"
@@ -125,11 +126,11 @@ def from_conf(conf: Configuration) -> Signature:
     return found
 
 
-def signatures(signature: Signature, pages: Sequence[tuple[Content, str]]) -> list[bytes]:
-    """The signatures of pages (content and parse text), those of the usual kind all at once."""
+def signatures(signature: Signature, pages: Sequence[tuple[Content, Parse]]) -> list[bytes]:
+    """The signatures of pages and their parses, those of the usual kind all at once."""
     if type(signature) is MD5Signature and len(pages) >= _MANY:
         return signature.calculate_all([content for content, _ in pages])
-    return [signature.calculate(content, text) for content, text in pages]
+    return [signature.calculate(content, parse.text) for content, parse in pages]
 
 
 def _text_digest(text: str) -> bytes:

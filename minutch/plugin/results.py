@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from minutch.formats.javaio import encode_text
 from minutch.records.metadata import Metadata
 
 if TYPE_CHECKING:
@@ -25,13 +26,44 @@ class ProtocolOutput:
     status: ProtocolStatus
 
 
-@dataclass(slots=True)
 class Parse:
-    """One parsed (sub-)document; `is_original` is False for pages found inside another (a feed's entries)."""
+    """One parsed (sub-)document; `is_original` is False for pages found inside another (a feed's entries).
 
-    text: str
-    data: ParseData
-    is_original: bool = True
+    Its text may be given in UTF-8, which is what is stored: it becomes a string when somebody reads it.
+    """
+
+    __slots__ = ("_text", "data", "is_original")
+
+    def __init__(self, text: str | bytes, data: ParseData, is_original: bool = True) -> None:
+        self._text = text
+        self.data = data
+        self.is_original = is_original
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        if isinstance(self._text, bytes):
+            self._text = self._text.decode()
+        return self._text
+
+    @text.setter
+    def text(self, text: str) -> None:
+        self._text = text
+
+    @property
+    def utf8(self) -> bytes:
+        """The text as it is stored."""
+        return self._text if isinstance(self._text, bytes) else encode_text(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parse):
+            return NotImplemented
+        return (self.text, self.data, self.is_original) == (other.text, other.data, other.is_original)
+
+    __hash__ = None  # type: ignore[assignment]  # it may change
+
+    def __repr__(self) -> str:
+        return f"Parse(text={self.text!r}, data={self.data!r}, is_original={self.is_original!r})"
 
 
 class ParseResult(dict[str, Parse]):

@@ -31,8 +31,12 @@ class ParseText(Writable):
 
     def to_bytes(self) -> bytes:
         """The value's bytes; the text is copied once."""
-        data = encode_text(self.text)
-        return b"".join((b"\2", encode_vlong(len(data)), data))
+        return serialized(encode_text(self.text))
 
     def __str__(self) -> str:
         return self.text
+
+
+def serialized(text: bytes) -> bytes:
+    """The record of a text in UTF-8."""
+    return b"".join((b"\2", encode_vlong(len(text)), text))

@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
 from typing import Any
 
 from minutch.errors import UrlError
@@ -27,6 +28,14 @@ _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").
 _SAME_SCHEME = re.compile(r"//[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _RELATIVE = re.compile(r"[^:/?#.][^:/?#]*(?:/(?:[^:/?#.][^:/?#]*)?)*(?:[?#]|\Z)").match
 
+_PLAIN_BASE = re.compile(
+    r"(https?:)(//[A-Za-z0-9._-]+(?::[0-9]{1,5})?)((?:/(?![.])[^/?#\x00-\x20]*)*/)((?![.])[^/?#\x00-\x20]*)"
+    r"(?:\?[^#\x00-\x20]*)?"
+)
+"""A base all of whose prefixes are its own beginnings: scheme, root, directory, path."""
+_MORE = 16
+"""Bytes beside its prefix that a link may grow by."""
+
 _NUTCHS_SCHEMES = ("http:", "https:", "ftp:", "file:")
 
 
@@ -34,6 +43,7 @@ class Resolver:
     """Resolves targets against one base URL; the constructor raises UrlError if the base is not a URL."""
 
     def __init__(self, base: str) -> None:
+        self.base = base
         self._base = parse(base)
         self._page = str(self._base._replace(ref=None))
         self._root = _text_before_path(self._base)
@@ -106,51 +116,93 @@ class Resolver:
         return str(parse(target, self._base))
 
     def resolve_all(self, links: Sequence[Outlink]) -> Sequence[Outlink]:
-        """The links with absolute URLs, without those that can't be resolved; an OutlinkRun goes through a kernel."""
-        if isinstance(links, OutlinkRun):
-            return self._resolve_run(links)
-        return _resolve_each(self, links)
+        """The links with absolute URLs, without those that can't be resolved; an OutlinkRun waits for a kernel."""
+        return RelativeRun(self.base, links) if isinstance(links, OutlinkRun) else _resolve_each(self, links)
 
-    def _resolve_run(self, run: OutlinkRun) -> OutlinkRun:
-        import numpy as np
+    def prefixes(self) -> list[str | None]:
+        """What may stand before a target, as the kernel knows it; a query only is left to the full rules."""
+        return [self._root, self._directory, self._page, f"{self._base.protocol}:", self._base.path or None]
 
-        from minutch.kernels.resolve import resolve_links
 
-        prefixes, bounds = self._prefixes()
-        data = np.frombuffer(run.data, np.uint8)
-        out = np.empty(len(data) + run.length * (len(prefixes) + 16), np.uint8)
-        at = to = lost = 0
-        state = np.empty(3, np.int64)
-        left = run.length
-        while True:
-            resolve_links(data, at, left, prefixes, bounds, out, to, state)
-            done, at, to = state.tolist()
-            left -= done
-            if not left:
-                return OutlinkRun(run.length - lost, out[:to].tobytes())
-            source = DataInput(run.data, at)
-            link = Outlink.read(source)
-            at, left = source.pos, left - 1
-            try:
-                link.to_url = self.resolve_slowly(link.to_url)
-            except UrlError:
-                lost += 1
-                continue
+class RelativeRun(OutlinkRun):
+    """The links of a page as they stand in it; made absolute when they are looked at, or with those of other pages."""
+
+    __slots__ = ("base", "given")
+
+    def __init__(self, base: str, given: OutlinkRun) -> None:
+        """`base` must be a URL."""
+        self.base = base
+        self.given = given
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in OutlinkRun.__slots__:
+            raise AttributeError(name)
+        resolve_runs([self])
+        return getattr(self, name)
+
+
+def resolve_runs(runs: Sequence[RelativeRun]) -> None:
+    """Make the links of pages absolute, by a kernel as far as it goes, without those that can't be resolved."""
+    if not runs:
+        return
+    import numpy as np
+
+    from minutch.kernels import resolve as kernel
+
+    given = [run.given for run in runs]
+    data = b"".join([run.data for run in given])
+    lengths = np.array([run.length for run in given], np.int64)
+    prefixes, bounds, longest = _prefixes([run.base for run in runs])
+    out = np.empty(len(data) + int(lengths @ (longest + _MORE)), np.uint8)
+    counts, ends, state = (np.zeros(size, np.int64) for size in (len(runs), len(runs), 4))
+    rest = np.frombuffer(data, np.uint8), lengths, prefixes, bounds, out, counts, ends, state
+    while not kernel.resolve_links(*rest):
+        page, to = int(state[kernel.AT_PAGE]), int(state[kernel.TO])
+        source = DataInput(data, int(state[kernel.AT]))
+        link = Outlink.read(source)
+        state[kernel.DONE] += 1
+        state[kernel.AT] = source.pos
+        with suppress(UrlError):
+            link.to_url = resolver(runs[page].base).resolve_slowly(link.to_url)
             found = link.to_bytes()
             out[to : to + len(found)] = np.frombuffer(found, np.uint8)
-            to += len(found)
+            state[kernel.TO] += len(found)
+            counts[page] += 1
+    absolute = out[: ends[-1]].tobytes()
+    for run, count, (start, end) in zip(runs, counts.tolist(), pairwise([0, *ends.tolist()]), strict=True):
+        run.length, run.data = count, absolute[start:end]
 
-    def _prefixes(self) -> tuple[Any, Any]:
-        """The prefixes of targets, as the kernel takes them; a query only is left to the full rules."""
-        import numpy as np
 
-        scheme, path = f"{self._base.protocol}:", self._base.path or None
-        data, bounds = b"", []
-        for text in (self._root, self._directory, self._page, scheme, path):
-            start = len(data)
-            data += encode_text(text or "")
-            bounds.append((start, -1 if text is None else len(data)))
-        return np.frombuffer(data, np.uint8), np.array(bounds, np.int64)
+def _prefixes(bases: Sequence[str]) -> tuple[Any, Any, Any]:
+    """The prefixes of targets by their bases, as the kernel takes them, and the size of the longest of each base."""
+    import numpy as np
+
+    texts: list[bytes] = []
+    bounds: list[tuple[int, int]] = []
+    longest = []
+    at = 0
+    for base in bases:
+        plain = _PLAIN_BASE.fullmatch(base) if base.isascii() else None
+        if plain is None:
+            prefixes = [None if text is None else encode_text(text) for text in Resolver(base).prefixes()]
+            text = b"".join(filter(None, prefixes))
+            ends = accumulate((len(prefix or b"") for prefix in prefixes), initial=at)
+            bounds += [
+                (start, -1 if p is None else end) for (start, end), p in zip(pairwise(ends), prefixes, strict=True)
+            ]
+        else:
+            text = base.encode()
+            root, directory, path = plain.end(2), plain.end(3), plain.end(4)
+            places = (0, root), (0, directory), (0, len(text)), (0, plain.end(1)), (root, path)
+            bounds += [(at + start, at + end) for start, end in places]
+        texts.append(text)
+        longest.append(len(text))
+        at += len(text)
+    return (
+        np.frombuffer(b"".join(texts), np.uint8),
+        np.array(bounds, np.int64).reshape(-1, 2),
+        np.array(longest, np.int64),
+    )
 
 
 def _text_before_path(url: Url) -> str:

@@ -75,7 +75,7 @@ class BrowserLinks:
             for node in _elements(document, self._selector):
                 yield from self._of_element(node, inside)
         if "text" in kinds:
-            yield from in_text(page.text)
+            yield from in_text(page.text.decode())
         if "comment" in kinds:
             inside += _conditional_comments(data)
         if "frame" in kinds and document.css_first("frame") is None:

@@ -28,11 +28,11 @@ from minutch.records.metadata import (
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
-from minutch.records.outlinkrun import as_run, joined
+from minutch.records.outlinkrun import OutlinkRun, as_run, joined
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.urls.parts import parse as parse_url
-from minutch.urls.resolve import Resolver, WhatwgResolver
+from minutch.urls.resolve import RelativeRun, Resolver, WhatwgResolver
 
 from .browserlinks import BrowserLinks
 from .extract import Extractor
@@ -58,7 +58,7 @@ class HtmlPages:
     def _filters(self) -> HtmlParseFilters:
         return HtmlParseFilters(self._conf)
 
-    def parse(self, content: Content, text_of: Callable[[bytes, Page], str] | None = None) -> ParseResult:
+    def parse(self, content: Content, text_of: Callable[[bytes, Page], str | bytes] | None = None) -> ParseResult:
         """The parse of a page; `text_of` its markup in UTF-8 takes the place of all of its text."""
         try:
             base = parse_url(content.base)
@@ -99,6 +99,9 @@ class HtmlPages:
 
         A base element that is not a URL is ignored.
         """
+        is_plain = page.base is None and self._resolver is Resolver and not self._more_links
+        if is_plain and isinstance(page.links, OutlinkRun):
+            return RelativeRun(content.base, page.links)
         own = resolver = self._resolver(content.base)
         if page.base is not None:
             with suppress(UrlError):

@@ -87,7 +87,7 @@ class TreeReader:
         text_size, run_size, links, heads, title, title_end, side_size = self._found.tolist()
         text, side, run, _, rows = self._room
         page = Page(
-            str(text[:text_size], "utf-8"),
+            text[:text_size].tobytes(),
             str(text[title:title_end], "utf-8"),
             links=OutlinkRun(links, run[:run_size].tobytes()),
         )

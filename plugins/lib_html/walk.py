@@ -35,7 +35,8 @@ _ORIGINAL: Final = {renamed: name for name, renamed in RENAMED.items()}
 class Page:
     """What a walk found."""
 
-    text: str = ""
+    text: bytes = b""
+    """In UTF-8."""
     title: str = ""
     base: str | None = None
     """The target of the first base element that has one."""
@@ -66,7 +67,7 @@ class Walk:
         if document.root is not None:
             self._run(document.root)
         page = self.head
-        page.text = fold(self.pieces)
+        page.text = fold(self.pieces).encode()
         page.title = fold([self.title.text()]).strip(TRIMMED) if self.title is not None else ""
         page.base = first_base(page.bases)
         page.links = list(self._links())

@@ -67,7 +67,7 @@ class MainText:
             found = self._extractor.get_doc(LexborHTMLParser(markup).html or "").content
         except Exception as error:  # whatever a page makes boilerpy3 raise
             log.warning("no main text: %s: %s", type(error).__name__, error)
-            return page.text
+            return page.text.decode()
         lines = (" ".join(line.split()) for line in [page.title, *found.split("\n")])
         return "\n".join(line for line in lines if line)
 

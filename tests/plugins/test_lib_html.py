@@ -267,7 +267,7 @@ class HugePages:
 
     def run(self, item: bytes) -> str:
         try:
-            return self.extractor.read(b"<p>x" * int(item))[1].text
+            return self.extractor.read(b"<p>x" * int(item))[1].text.decode()
         except ParseError as error:
             return str(error)
 

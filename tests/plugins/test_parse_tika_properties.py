@@ -80,7 +80,7 @@ class TestMainText:
         monkeypatch.setattr(main._extractor, "get_doc", fail)
         from plugins.lib_html.walk import Page
 
-        assert main.text(b"<p>x", Page(text="all of it")) == "all of it"
+        assert main.text(b"<p>x", Page(text=b"all of it")) == "all of it"
         assert "no main text: AttributeError: lower" in caplog.text
 
     @pytest.mark.parametrize(

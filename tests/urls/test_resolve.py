@@ -10,7 +10,7 @@ from minutch.errors import UrlError
 from minutch.formats.writables import MapWritable
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
-from minutch.urls.resolve import Resolver, WhatwgResolver, resolve
+from minutch.urls.resolve import RelativeRun, Resolver, WhatwgResolver, resolve, resolve_runs
 from tests.urls.strategies import odd_text, odd_urls, plain_urls
 
 BASES = [
@@ -74,6 +74,22 @@ def test_the_kernel_gives_what_single_links_give(base: str, targets: list[str]) 
     run = OutlinkRun.of(Outlink(target, f"anchor {target}" * (len(target) % 9)) for target in targets)
     assert run is not None
     assert list(resolver.resolve_all(run)) == resolver.resolve_all(list(run))
+
+
+@given(st.lists(st.tuples(st.sampled_from(BASES), TARGETS), max_size=5))
+def test_pages_together_give_what_each_gives_alone(pages: list[tuple[str, list[str]]]) -> None:
+    links = [[Outlink(target, "x") for target in targets] for _, targets in pages]
+    runs = [RelativeRun(base, run_of(each)) for (base, _), each in zip(pages, links, strict=True)]
+    resolve_runs(runs)
+    expected = [Resolver(base).resolve_all(each) for (base, _), each in zip(pages, links, strict=True)]
+    assert [list(run) for run in runs] == expected
+    assert [len(run) for run in runs] == [len(each) for each in expected]
+
+
+def run_of(links: list[Outlink]) -> OutlinkRun:
+    run = OutlinkRun.of(links)
+    assert run is not None
+    return run
 
 
 def test_a_page_of_links_by_either_way() -> None:
