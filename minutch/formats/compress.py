@@ -22,21 +22,27 @@ import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from threading import local
+from typing import TYPE_CHECKING, Any
 
 from minutch.errors import FormatError, TruncatedError
+
+if TYPE_CHECKING:
+    from minutch.kernels.libdeflate import ZlibStreams
 
 PACKAGE = "org.apache.hadoop.io.compress."
 DEFAULT_CODEC = PACKAGE + "DefaultCodec"
 
 _INT = struct.Struct(">i")
 _BLOCK_BUFFER = 256 * 1024
-_ISAL_FROM = 1024  # bytes from which ISA-L is worth its import
+_FAST_FROM = 1024  # bytes from which a faster library than zlib is worth its import
+_INFLATED_AT_ONCE = 1 << 20  # bytes of a value for which a buffer is kept
 _LIBDEFLATE_FROM = 8192  # bytes from which libdeflate's set-up is worth it
 _GZIP_HEADER = bytes.fromhex("1f8b0800000000000000")
 
 
 NO_LIMIT = sys.maxsize - 1
+_kept = local()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,11 @@ def _too_much(most: int) -> FormatError:
 
 
 def _zlib_decompress(data: bytes, most: int) -> bytes:
-    module = zlib if len(data) < _ISAL_FROM else _isal()
+    if len(data) >= _FAST_FROM and isinstance(data, bytes):
+        found = _streams_of_thread().inflate(data, 0)
+        if found is not None and found[1] == len(data):
+            return found[0]
+    module = zlib if len(data) < _FAST_FROM else _isal()
     stream = module.decompressobj()
     try:
         out: bytes = stream.decompress(data, most + 1) if most < NO_LIMIT else stream.decompress(data)
@@ -82,6 +92,20 @@ def _zlib_decompress(data: bytes, most: int) -> bytes:
         return out
     _check_end(stream, "zlib", len(data))
     return out
+
+
+def _streams_of_thread() -> ZlibStreams:
+    """libdeflate for whole streams of ordinary size.
+
+    ISA-L takes little more, but its checksum leaves the upper halves of vector registers in use, by which everything
+    that runs afterwards (Lexbor above all) loses a tenth of its speed.
+    """
+    found: ZlibStreams | None = getattr(_kept, "streams", None)
+    if found is None:
+        from minutch.kernels.libdeflate import ZlibStreams
+
+        found = _kept.streams = ZlibStreams(_INFLATED_AT_ONCE)
+    return found
 
 
 def _isal() -> Any:

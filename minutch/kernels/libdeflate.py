@@ -45,15 +45,17 @@ def libdeflate() -> Libdeflate:
     return Libdeflate(*(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in found))
 
 
-class GzipMembers:
-    """Inflates gzip members, each at once and with its checksum; into one buffer, so members of up to `room` bytes."""
+class _Inflater:
+    """Inflates data of one kind, each piece at once and with its checksum; into one buffer of `room` bytes."""
+
+    function: str
 
     def __init__(self, room: int) -> None:
         library = _library()
         library.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
         self._free = library.libdeflate_free_decompressor
         self._decompressor = ctypes.c_void_p(library.libdeflate_alloc_decompressor())
-        self._inflate = library.libdeflate_gzip_decompress_ex
+        self._inflate = getattr(library, self.function)
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
         self._inflate.argtypes = (pointer, pointer, size, pointer, size, ctypes.POINTER(size), ctypes.POINTER(size))
         self._room = room
@@ -64,7 +66,7 @@ class GzipMembers:
         self._data, self._address = b"", 0
 
     def inflate(self, data: bytes, at: int) -> tuple[bytes, int] | None:
-        """What is in the member at `at`, and how many bytes it takes.
+        """What is in the piece at `at`, and how many bytes it takes.
 
         None if it is damaged, goes on behind `data`, or holds more than there is room for.
         """
@@ -77,6 +79,18 @@ class GzipMembers:
 
     def __del__(self) -> None:
         self._free(self._decompressor)
+
+
+class GzipMembers(_Inflater):
+    """Inflates gzip members of up to `room` bytes."""
+
+    function = "libdeflate_gzip_decompress_ex"
+
+
+class ZlibStreams(_Inflater):
+    """Inflates zlib streams of up to `room` bytes."""
+
+    function = "libdeflate_zlib_decompress_ex"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from minutch.errors import MinutchError
 from minutch.kernels import libdeflate as module
-from minutch.kernels.libdeflate import GzipMembers, libdeflate
+from minutch.kernels.libdeflate import GzipMembers, ZlibStreams, libdeflate
 
 
 def test_the_functions_are_libdeflates() -> None:
@@ -38,6 +38,15 @@ def test_gzip_members_are_inflated_one_after_the_other() -> None:
         at += member[1]
     assert found == texts
     assert at == len(data)
+
+
+def test_zlib_streams_are_inflated_whole_or_not_at_all() -> None:
+    streams, text = ZlibStreams(30_000), bytes(range(256)) * 100
+    data = zlib.compress(text)
+    assert streams.inflate(data, 0) == (text, len(data))
+    assert streams.inflate(data + b"more", 0) == (text, len(data))
+    for wrong in (data[:-1], data[:-4] + b"sums", b"\0" + data[1:], zlib.compress(bytes(30_001))):
+        assert streams.inflate(wrong, 0) is None
 
 
 @pytest.mark.parametrize("place", [0, 3, 30, -1, -6])
