@@ -32,6 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
 
+import deflate
 from isal import isal_zlib
 
 from minutch.errors import FormatError, StoreError
@@ -225,10 +226,11 @@ class FetchLog:
 
 
 def _frame(payload: bytes) -> bytes:
+    """A payload behind its head. The checksums are libdeflate's (see `formats.compress` for what ISA-L's cost)."""
     start = _TYPE_AND_LENGTH.pack(_TYPE, len(payload))
-    crc = isal_zlib.crc32(payload, isal_zlib.crc32(start))
+    crc = deflate.crc32(payload, deflate.crc32(start))
     checked = _CHECKED.pack(_TYPE, len(payload), crc)
-    return b"".join((checked, (isal_zlib.crc32(checked) & 0xFFFF).to_bytes(2), payload))
+    return b"".join((checked, (deflate.crc32(checked) & 0xFFFF).to_bytes(2), payload))
 
 
 class _Scan:
@@ -292,15 +294,15 @@ def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
     if at + _FRAME.size > len(data):
         return None
     kind, length, _, check = _FRAME.unpack_from(data, at)
-    good = kind == _TYPE and isal_zlib.crc32(data[at : at + _CHECKED.size]) & 0xFFFF == check
+    good = kind == _TYPE and deflate.crc32(data[at : at + _CHECKED.size]) & 0xFFFF == check
     return int(length) if good else None
 
 
 def _is_whole(data: bytes | mmap.mmap, at: int, length: int) -> bool:
     """Whether a frame's checksum is right."""
     crc = _FRAME.unpack_from(data, at)[2]
-    start = isal_zlib.crc32(data[at : at + _TYPE_AND_LENGTH.size])
-    return bool(isal_zlib.crc32(data[at + _FRAME.size : at + _FRAME.size + length], start) == crc)
+    start = deflate.crc32(data[at : at + _TYPE_AND_LENGTH.size])
+    return bool(deflate.crc32(data[at + _FRAME.size : at + _FRAME.size + length], start) == crc)
 
 
 def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
