@@ -89,15 +89,30 @@ def word_at(buf: U8, at: Int, size: Int) -> Int:
     return word
 
 
+@inlined
+def byte_swap(value: Int) -> Int:
+    """A little-endian word as a number whose order is that of its bytes."""
+    bytes_, pairs = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
+    value = (value & bytes_) << np.uint64(8) | (value >> np.uint64(8)) & bytes_
+    value = (value & pairs) << np.uint64(16) | (value >> np.uint64(16)) & pairs
+    return value << np.uint64(32) | value >> np.uint64(32)
+
+
 @inner
 def compare(a: Int, a_size: Int, b: Int, b_size: Int) -> Int:
     """Negative, 0 or positive as the bytes at address `a` come before, equal or come after those at `b`."""
     size = min(a_size, b_size)
     at = np.int64(0)
     while at + 8 <= size:
-        if load64(a + at) != load64(b + at):
-            break
+        x, y = load64(a + at), load64(b + at)
+        if x != y:
+            return 1 if byte_swap(x) > byte_swap(y) else -1
         at += 8
+    if size >= 8:
+        x, y = load64(a + size - 8), load64(b + size - 8)
+        if x != y:
+            return 1 if byte_swap(x) > byte_swap(y) else -1
+        return a_size - b_size
     while at < size:
         x, y = load8(a + at), load8(b + at)
         if x != y:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.memory import compare
+from minutch.kernels.memory import byte_swap, compare
 from minutch.kernels.native import (
     I32,
     I64,
@@ -43,15 +43,6 @@ _INSERTION_TO = 16  # entries up to which a range is sorted by insertion
 _COMPARE_TO = 8  # entries up to which strings are compared whole
 _AHEAD = 12  # rows whose strings are on their way to the cache
 _RANGES = 512  # room that one step may need on the stack
-
-
-@inlined
-def byte_swap(value: Int) -> Int:
-    """A little-endian word as a number whose order is that of its bytes."""
-    bytes_, pairs = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
-    value = (value & bytes_) << np.uint64(8) | (value >> np.uint64(8)) & bytes_
-    value = (value & pairs) << np.uint64(16) | (value >> np.uint64(16)) & pairs
-    return value << np.uint64(32) | value >> np.uint64(32)
 
 
 @inner
