@@ -8,6 +8,7 @@ way, as tables of OUTLINKS_SCHEMA, which names the error if there is one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from mmap import mmap
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -84,7 +85,10 @@ def spread(batch: Batch, unwanted: int) -> Links | None:
     """
     size = int(batch.value_len.sum(dtype=np.int64)) + 1024
     pages, state = from_series(keys_of(batch)), np.zeros(5, np.int64)
-    scratch, out = np.empty(_RECORD_ROOM, np.uint8), np.empty(size * _TYPICAL_RATIO, np.uint8)
+    scratch = np.empty(_RECORD_ROOM, np.uint8)
+    out = np.frombuffer(
+        mmap(-1, size * _TYPICAL_RATIO), np.uint8
+    )  # NumPy asks for huge pages: clearing those costs more
     views = [np.empty((size // _LINK, 4), np.int32) for _ in range(3)]
     hosts = np.empty(size // _LINK, np.int8)
     function = libdeflate().zlib_decompress_ex
