@@ -1,4 +1,4 @@
-"""`fetch <segment> [-threads n] [-metrics port]`: fetch the pages of a segment's fetch list.
+"""`fetch <segment> [-threads n] [-metrics port]`: fetch the pages of a segment's fetch list, here or by tasks.
 
 Reads crawl_generate, writes content and crawl_fetch (and with fetcher.parse=true the parts of a parse). While it runs,
 finished pages lie in `<segment>/_fetch/log-N`; run again on the same segment it goes on where it was stopped, by
@@ -12,31 +12,33 @@ import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from minutch.arguments import Flag, parse
 from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
+from minutch.engine import engine_of, runs_here
 from minutch.errors import ConfigError, LockedError, StoreError
-from minutch.fetch.closing import close_segment
 from minutch.fetch.display import host_table, result_table
 from minutch.fetch.farsegment import fetched_here
 from minutch.fetch.feeder import generate_files
 from minutch.fetch.ledger import Ledger
-from minutch.fetch.listfetch import STATE_PROPERTY, Interrupted, ListFetch, cycles_seldom_sought, logs_in
+from minutch.fetch.listfetch import STATE_PROPERTY, Interrupted, ListFetch, cycles_seldom_sought
 from minutch.fetch.settings import FetchSettings
 from minutch.fetch.state import state_folder
 from minutch.fetch.stats import FetchStats
 from minutch.fetch.visits import archiving
-from minutch.fetch.warc import finish
 from minutch.job import Counters, JobContext
 from minutch.live.server import LiveServer
 from minutch.live.watch import Watch
-from minutch.segment.store import CRAWL_FETCH, Segment
+from minutch.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
 from minutch.stores import as_path
 from minutch.tables.lock import lock
 from minutch.tables.success import mark_success
 from minutch.tables.workfolders import remove
+
+if TYPE_CHECKING:
+    from minutch.fetch.tasks import TaskFetch
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +48,6 @@ USAGE = """Fetcher <segment> [-threads n] [-metrics port]
 \t-metrics port\tserve a live page and figures for Prometheus (/metrics) at this port, 0: any"""
 FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port", convert=int))
 LEFT: Final = "interrupted: {} of {} URLs are left, which the next fetch of this segment goes on with"
-WORK: Final = "_fetch"
 DONE: Final = "_fetch-done"
 """What the folder of the logs is called while it is being removed."""
 INTERRUPTED: Final = "interrupted"
@@ -65,7 +66,7 @@ def run(args: list[str], context: JobContext) -> int:
             context.print(server.says)
             context.out.flush()
         context.reports["Fetcher"] = fetch(
-            stack.enter_context(fetched_here(segment)),
+            segment,
             context.conf,
             clock=context.clock,
             err=context.err,
@@ -96,10 +97,7 @@ def fetch(
     list or that can't be written, and Interrupted after a signal (what was fetched until then is kept in the log).
     """
     _check_agent(conf)
-    segment = Segment(path)
-    segment.check()
-    files = generate_files(path)
-    conf = _with_state(conf, path)
+    Segment(path).check()
     clock = SteadyClock(clock)
     settings = FetchSettings.from_conf(conf, clock.now(), threads)
     if settings.warc:
@@ -107,22 +105,44 @@ def fetch(
     log.info("Fetcher: segment %s, %d threads, queue mode %s", path, settings.threads, settings.queues.mode)
     if settings.follow.depth > 0:
         log.info("Fetcher: following outlinks to depth %d, at most %d", settings.follow.depth, settings.follow.most)
-    with _working(segment) as work, cycles_seldom_sought():
-        job = ListFetch(segment, files, work, conf, settings, clock, watched=watch is not None)
+    with ExitStack() as stack:
+        job = stack.enter_context(_job(path, conf, settings, clock, watched=watch is not None))
         serving = None if server is None else server.running()
         ledger, stats = job.run(err, label, watch or Watch(label, clock), serving)
         if job.interrupted and ledger.settled < ledger.generated:
             _report(ledger, stats)
             raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
         ledger.check(str(path))
-        finish(segment, work)
-        close_segment(segment, job.logs, job.parts, conf, ledger.generated)
-        mark_success(conf, path)
+        job.close(ledger.generated)
+        mark_success(conf, job.segment.path)
     _report(ledger, stats)
     counters = ledger.counters()
     if job.interrupted:
         counters.add(INTERRUPTED)
     return counters
+
+
+@contextmanager
+def _job(
+    path: Path, conf: Configuration, settings: FetchSettings, clock: Clock, *, watched: bool
+) -> Iterator[ListFetch | TaskFetch]:
+    """The fetch, by this process or by tasks, while nobody else can have it. At a good end its logs are removed."""
+    if runs_here(conf):
+        with fetched_here(path) as here, _working(Segment(here)) as work, cycles_seldom_sought():
+            if (work / BEGUN).exists():
+                raise StoreError(
+                    f"{path}: its fetch was begun with minutch.engine=spark: finish it so, "
+                    f"or remove {work} and fetch all of it again"
+                )
+            conf = _with_state(conf, here)
+            yield ListFetch(Segment(here), generate_files(here), work, conf, settings, clock, watched=watched)
+        return
+    from minutch.fetch.tasks import TaskFetch, one_attempt
+
+    segment, files = Segment(path.absolute()), generate_files(path)
+    with _working(segment) as work:
+        engine = engine_of(one_attempt(conf))
+        yield TaskFetch(engine, segment, len(files), work, conf, settings, watched=watched)
 
 
 def _check_agent(conf: Configuration) -> None:
@@ -142,11 +162,11 @@ def _working(segment: Segment) -> Iterator[Path]:
 
     It is renamed first: a fetch that is killed while it removes the logs leaves a finished segment, not half a log.
     """
-    work, done = segment.path / WORK, segment.path / DONE
+    work, done = segment.path / FETCHING, segment.path / DONE
     try:
         with lock(work):
             remove(done)
-            if segment.has(CRAWL_FETCH) and not logs_in(work):
+            if segment.has(CRAWL_FETCH) and not segment.is_half_fetched():
                 raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
             yield work
             work.rename(done)

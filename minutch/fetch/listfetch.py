@@ -24,6 +24,7 @@ from typing import Final, Protocol, TextIO
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
+from minutch.fetch.closing import close_segment
 from minutch.fetch.display import Display
 from minutch.fetch.feeder import count_entries
 from minutch.fetch.ledger import Ledger, Outcome
@@ -36,7 +37,7 @@ from minutch.fetch.snapshot import Snapshot
 from minutch.fetch.state import FetchState
 from minutch.fetch.stats import FetchStats
 from minutch.fetch.telemetry import Publishers
-from minutch.fetch.warc import recover
+from minutch.fetch.warc import finish, recover
 from minutch.segment.store import Segment
 
 log = logging.getLogger(__name__)
@@ -84,6 +85,8 @@ class ListFetch:
     watched: bool = False
     stops: Stops | None = None
     """Who ends it; without one, the signals of this process do."""
+    as_begun: bool = False
+    """Whether it is known that the settings are those of an earlier run."""
     resumed: Resumed = field(default_factory=Resumed)
     interrupted: bool = False
 
@@ -103,10 +106,15 @@ class ListFetch:
         self.resumed = resume(self.logs)
         if self.resumed.ledger.settled:
             log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", self.resumed.ledger.settled)
-            self.settings = _as_begun(self.settings, self.resumed)
+            self.settings = self.settings if self.as_begun else _as_begun(self.settings, self.resumed)
         ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
         ledger.merge({int(k): v for k, v in self.resumed.ledger.outcomes.items()})
         return ledger, stats
+
+    def close(self, listed: int) -> None:
+        """Put what was fetched into the segment; `listed` URLs are settled. Raises StoreError, FormatError."""
+        finish(self.segment, self.work)
+        close_segment(self.segment, self.logs, self.parts, self.conf, listed)
 
     @property
     def parts(self) -> list[Part]:
@@ -239,7 +247,8 @@ async def _run_with_signals(job: ListFetch, session: FetchSession, watcher: Watc
         seen += 1
         if seen == 1:
             job.interrupted = True
-            log.warning(FINISHING)
+            if job.stops is None:
+                log.warning(FINISHING)
             session.loop.leave()
         else:
             main.cancel()
