@@ -231,7 +231,7 @@ class Crawl:
             "-topN",
             str(max(self.options.size, self.options.tasks)),
         ]
-        arguments += ["-numFetchers", "1", "-noFilter"]
+        arguments += ["-numFetchers", str(self.options.fetchers), "-noFilter"]
         arguments += ["-adddays", str(self.options.add_days)] if self.options.add_days else []
         if self.options.hostdb_generate and Path(self._path("hostdb")).is_dir():
             arguments += ["-hostdb", self._path("hostdb")]

@@ -29,7 +29,7 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   --size-fetchlist <n>              pages per round (50000)
   --time-limit-fetch <minutes>      longest time to fetch in one round (180)
   --num-threads <n>                 pages fetched at the same time (50)
-  --num-fetchers <n>                taken and ignored: one machine, one fetcher (--num-slaves: its older name)
+  --num-fetchers <n>                fetch lists with minutch.engine=spark (1); else one (--num-slaves: its older name)
   --dedup-group none|host|domain    find duplicates everywhere, or within a host or domain (none)
   --dedup-near <bits>               find near-duplicates, too: SimHash signatures that differ in so many bits
   --status <port>                   show a live page at this port of this machine; 0: any port
@@ -87,6 +87,7 @@ class CrawlOptions:
     hostdb_update: bool = False
     hostdb_generate: bool = False
     sitemaps_from_hostdb: str = "never"
+    fetchers: int = 1
     tasks: int = 2
     size: int = 50000
     time_limit: int = 180
@@ -116,6 +117,7 @@ def parse_options(args: Sequence[str]) -> CrawlOptions:
         hostdb_update=given["--hostdbupdate"],
         hostdb_generate=given["--hostdbgenerate"],
         sitemaps_from_hostdb=given.get("--sitemaps-from-hostdb", "never"),
+        fetchers=given.get("--num-fetchers", 1),
         tasks=given.get("--num-tasks", 2),
         size=given.get("--size-fetchlist", 50000),
         time_limit=given.get("--time-limit-fetch", 180),

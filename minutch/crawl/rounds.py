@@ -1,6 +1,6 @@
 """What is left to do of a round: decided here, by what lies in its segment and by the crawl's own record.
 
-    crawl_fetch missing     fetch, and all that follows; as long as the fetcher's log is there, too (_fetch/log-N)
+    crawl_fetch missing     fetch, and all that follows; as long as what a fetch works with is there, too (_fetch)
     crawl_parse missing     parse, and all that follows
     both there              nothing, unless the record says that the round stopped after parse
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from minutch.errors import LockedError, StoreError
 from minutch.segment.places import finish_others
-from minutch.segment.store import segments_in
+from minutch.segment.store import FETCHING, Segment, segments_in
 from minutch.tables.database import Database
 from minutch.tables.install import NEW, sync_path
 from minutch.tables.workfolders import clear, remove
@@ -27,8 +27,6 @@ from minutch.tables.workfolders import clear, remove
 RECORD = ".round"
 _NEW_RECORD = f"{RECORD}.new"
 GENERATED = "crawl_generate"
-UNFINISHED = "_fetch"
-"""What the fetcher keeps in a segment until it is closed."""
 LOGS_OF_DONE = "_fetch-done"
 """What that is called while it is removed."""
 MADE_BY = {"fetch": "crawl_fetch", "parse": "crawl_parse"}
@@ -80,7 +78,7 @@ def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None
     if GENERATED not in parts:
         return []
     for step, part in MADE_BY.items():
-        if part not in parts or (step == "fetch" and UNFINISHED in parts):
+        if part not in parts or (step == "fetch" and FETCHING in parts):
             return list(steps[steps.index(step) :])
     return [step for step in steps if step not in done and step not in MADE_BY] if done is not None else []
 
@@ -107,9 +105,9 @@ def clear_left_overs(crawl_dir: Path) -> None:
 
 
 def parts_of(segment: Path) -> set[str]:
-    """The parts that are there; `_fetch` only while it has a log."""
+    """The parts that are there; `_fetch` only while a fetch goes on with it."""
     parts = {path.name for path in segment.iterdir() if path.is_dir()}
-    return parts if any((segment / UNFINISHED).glob("log-*")) else parts - {UNFINISHED}
+    return parts if Segment(segment).is_half_fetched() else parts - {FETCHING}
 
 
 def unfinished(crawl_dir: Path, steps: Sequence[str]) -> list[tuple[Round, list[str]]]:

@@ -7,15 +7,20 @@ from typing import Final
 from minutch.conf import Configuration
 from minutch.engine.interface import Engine, Partition, Shuffled, Source, Task
 
-__all__ = ["Engine", "Partition", "Shuffled", "Source", "Task", "engine_of"]
+__all__ = ["Engine", "Partition", "Shuffled", "Source", "Task", "engine_of", "runs_here"]
 
 PROPERTY: Final = "minutch.engine"
 LOCAL: Final = "local"
 
 
+def runs_here(conf: Configuration) -> bool:
+    """Whether jobs run in this process: asked where their engine need not be started."""
+    return conf.get_word(PROPERTY, LOCAL) == LOCAL
+
+
 def engine_of(conf: Configuration) -> Engine:
     """The engine that `minutch.engine` names. Raises ConfigError where Spark is asked for and not installed."""
-    if conf.get_word(PROPERTY, LOCAL) == LOCAL:
+    if runs_here(conf):
         from minutch.engine.local import LocalEngine
 
         return LocalEngine()

@@ -185,6 +185,17 @@ Write = Callable[[Task, range], R]
 class Engine(Protocol):
     """Runs the functions of jobs. What they raise ends the job, as if it had been raised here."""
 
+    @property
+    def host(self) -> str | None:
+        """The name by which functions that run elsewhere reach this machine; None if they run in this process."""
+
+    @property
+    def tasks(self) -> int:
+        """How many functions run at the same time, each in a process of its own."""
+
+    def cancel(self) -> None:
+        """End what runs elsewhere; who waits for it gets MinutchError. A signal's handler may call it."""
+
     def pieces(self, paths: Iterable[Path]) -> list[Place]:
         """Part files as pieces for `map` and `shuffle`, in their order."""
 

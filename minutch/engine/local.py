@@ -61,6 +61,12 @@ class _Rows:
 class LocalEngine:
     """See `Engine`."""
 
+    host = None
+    tasks = 1
+
+    def cancel(self) -> None:
+        """Nothing runs elsewhere."""
+
     def pieces(self, paths: Iterable[Path]) -> list[Place]:
         """Whole files: each is read by all cores."""
         return list(paths)

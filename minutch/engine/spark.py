@@ -74,6 +74,7 @@ SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
 SPLIT_SIZE: Final = 128 << 20
 """Bytes of a piece, as large as a block of HDFS, where the property says nothing."""
 JARS: Final = "spark.executor.extraClassPath"
+HOST: Final = "spark.driver.host"
 
 AHEAD: Final = 2
 """Items of a stream for each core that are worked on at a time."""
@@ -121,10 +122,24 @@ class SparkEngine:
         """On the cluster that `spark.master` names. Raises ConfigError where PySpark or Java is missing."""
         return cls(context_of(conf), conf)
 
+    @property
+    def host(self) -> str | None:
+        """As the executors know the driver."""
+        return str(self._context.getConf().get(HOST))
+
+    @property
+    def tasks(self) -> int:
+        """One for each core of the executors that are there."""
+        return int(self._context.defaultParallelism)
+
+    def cancel(self) -> None:
+        """All jobs of this process."""
+        self._context.cancelAllJobs()
+
     def pieces(self, paths: Iterable[Path]) -> list[Place]:
         """Stretches of the files, for each core some."""
         sizes = [(path, data_file(path).stat().st_size) for path in paths]
-        fair = sum(size for _, size in sizes) // (2 * int(self._context.defaultParallelism))
+        fair = sum(size for _, size in sizes) // (2 * self.tasks)
         size = max(1, min(self._split_size, max(SPAN_SIZE, fair)))
         return [Piece(path, start, start + size) for path, end in sizes for start in range(0, max(end, 1), size)]
 
@@ -213,7 +228,7 @@ class SparkEngine:
     def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
         """Some items for each core at a time; while their results are taken, the next are worked on."""
         task, left = StreamTask(self._setup, Packed.of(make)), iter(items)
-        size = AHEAD * int(self._context.defaultParallelism)
+        size = AHEAD * self.tasks
 
         def results(some: list[T]) -> list[tuple[int, bytes]]:
             found: list[tuple[int, bytes]] = run(self._context, self._pieces(some).mapPartitions(task).collect)

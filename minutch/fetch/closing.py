@@ -13,6 +13,7 @@ import heapq
 import os
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -123,16 +124,39 @@ def close_segment(
     Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError if the logs settle fewer
     than `listed` URLs.
     """
+    with (
+        _collected(segment, logs, parts, listed, limit) as sorters,
+        segment.writing([FOLDERS[part] for part in sorters], replace=True) as fresh,
+    ):
+        _write_parts(fresh, 0, sorters, logs, conf)
+
+
+def write_list(
+    segment: Segment,
+    folder: Path,
+    number: int,
+    logs: list[Path],
+    parts: Iterable[Part],
+    conf: Configuration,
+    listed: int,
+) -> None:
+    """Write `parts` of one of several lists of `segment` into `folder`: part `number` of each. Raises as above."""
+    with _collected(segment, logs, parts, listed, RUN) as sorters:
+        for part in sorters:
+            (folder / FOLDERS[part]).mkdir(parents=True)
+        _write_parts(folder, number, sorters, logs, conf)
+
+
+@contextmanager
+def _collected(
+    segment: Segment, logs: list[Path], parts: Iterable[Part], listed: int, limit: int
+) -> Iterator[dict[Part, _Sorter]]:
+    """What is in the logs, by part in the order of FOLDERS."""
     chosen = set(parts)
-    wanted = [part for part in FOLDERS if part in chosen]
     work = logs[0].parent / "sorting"
     remove(work)
     try:
-        sorters = _collect(logs, wanted, work, listed, limit)
-        with segment.writing([FOLDERS[part] for part in wanted], replace=True) as fresh, _Logs(logs) as values:
-            stored = log_codec(logs[0])
-            for part in wanted:
-                _write_part(fresh, FOLDERS[part], sorters[part], values, stored, conf)
+        yield _collect(logs, [part for part in FOLDERS if part in chosen], work, listed, limit)
     except OSError as exc:
         raise StoreError(
             f"{segment.path}: can't close the segment: {exc.strerror}; the fetch log is kept, "
@@ -161,10 +185,17 @@ def _collect(logs: list[Path], wanted: list[Part], work: Path, listed: int, limi
     return sorters
 
 
-def _write_part(fresh: Path, folder: str, sorter: _Sorter, values: _Logs, stored: str, conf: Configuration) -> None:
+def _write_parts(fresh: Path, number: int, sorters: dict[Part, _Sorter], logs: list[Path], conf: Configuration) -> None:
+    stored = log_codec(logs[0])
+    with _Logs(logs) as values:
+        for part, sorter in sorters.items():
+            _write_part(fresh / FOLDERS[part] / part_name(number), sorter, values, stored, conf)
+
+
+def _write_part(path: Path, sorter: _Sorter, values: _Logs, stored: str, conf: Configuration) -> None:
+    folder = path.parent.name
     layout = LAYOUTS[folder]
     compression = compression_of(folder, conf)
-    path = fresh / folder / part_name(0)
     kind = MapFileWriter if layout.map_file else SequenceFileWriter
     as_stored = compression == RECORD and stored == DEFAULT_CODEC
     decompress = codec(stored).decompress if stored and not as_stored else bytes

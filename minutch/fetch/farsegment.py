@@ -33,7 +33,8 @@ def fetched_here(path: Path) -> Iterator[Path]:
     there.check()
     there.parts(CRAWL_GENERATE)
     with lock(path):
-        here = _folder(path)
+        here = folder_of(path) / path.name
+        here.mkdir(parents=True, exist_ok=True)
         if not (here / CRAWL_GENERATE).is_dir():
             fresh = here / f".{CRAWL_GENERATE}"
             shutil.rmtree(fresh, ignore_errors=True)
@@ -50,16 +51,18 @@ def fetched_here(path: Path) -> Iterator[Path]:
     shutil.rmtree(here.parent)
 
 
-def _folder(path: Path) -> Path:
-    """Where a segment is fetched on this machine."""
-    name = f"{path.name}-{sha256(str(path).encode()).hexdigest()[:16]}"
+def own_folder() -> Path:
+    """Where this user's fetches work on this machine. Raises StoreError if it is another user's."""
     own = Path(tempfile.gettempdir(), f"minutch-fetch-{os.getuid()}")
     own.mkdir(mode=0o700, exist_ok=True)
     if own.stat().st_uid != os.getuid() or own.is_symlink():
-        raise StoreError(f"{own} is another's: {path} can't be fetched in it")
-    here = own / name / path.name
-    here.mkdir(parents=True, exist_ok=True)
-    return here
+        raise StoreError(f"{own} is another's: nothing can be fetched in it")
+    return own
+
+
+def folder_of(path: Path, what: str = "") -> Path:
+    """What belongs to a segment there: in `own_folder`, by a name made of its whole path, with `what` behind."""
+    return own_folder() / f"{path.name}-{sha256(str(path).encode()).hexdigest()[:16]}{what}"
 
 
 def copy_folder(source: Path, target: Path) -> None:

@@ -32,7 +32,7 @@ from minutch.fetch.recorder import PageParser, Recorder
 from minutch.fetch.settings import BY_IP, FetchSettings
 from minutch.fetch.state import FetchState
 from minutch.fetch.stats import FetchStats
-from minutch.fetch.warc import FOLDER, PageArchive
+from minutch.fetch.warc import FOLDER, PageArchive, number_of
 from minutch.parse.mime import MimeUtil
 from minutch.parse.signature import from_conf as signature_from_conf
 from minutch.plugin.chains import SCOPE_DEFAULT, SCOPE_FETCHER, ScoringFilters, URLFilters, URLNormalizers
@@ -158,7 +158,9 @@ def open_session(
 
         follower = LinkFollower(settings.follow, queues, key, stats)
         hooks.parsed = lambda chain, page: follower.follow(chain, page, clock.now())
-    archive = PageArchive(segment, log_path.parent / FOLDER, share.index, conf, clock) if settings.warc else None
+    archive = (
+        PageArchive(segment, log_path.parent / FOLDER, number_of(log_path), conf, clock) if settings.warc else None
+    )
     loop = FetchLoop(settings, clock, queues, feeder, recorder, fetch_log, ledger, stats, hooks, total, archive=archive)
     loop.runner = ChainRunner(
         settings,

@@ -1,6 +1,6 @@
 """WARC files written while pages are fetched (fetcher.warc): each page is in them before the fetch log says it is done.
 
-    <segment>/_fetch/warc/minutch-<segment>-PP-NNNNN.warc.gz     while fetching; PP is the number of the process
+    <segment>/_fetch/warc/minutch-<segment>-PP-NNNNN.warc.gz     while fetching; PP is the number of the log
     <segment>/warc/                                              when all is done
 
 A frame of the log says where in which file its records lie. After a kill or a power cut the log is cut back behind the
@@ -210,6 +210,11 @@ class _Place(NamedTuple):
     end: int
 
 
+def number_of(log: Path) -> int:
+    """The number that a log has, and the WARC files that belong to it."""
+    return int(log.name.rpartition("-")[2])
+
+
 def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
     """Make logs and WARC files of a broken fetch agree: cut off what is only in one of them, or not whole."""
     folder = work / FOLDER
@@ -217,7 +222,7 @@ def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
         found = deque(_places(log), maxlen=_NEWEST)
         while found and not _is_whole(folder, segment.path / WARC, found[-1]):
             cut(log, found.pop().frame)
-        share = int(log.name.rpartition("-")[2])
+        share = number_of(log)
         last = found[-1] if found else None
         for name in _names(segment, folder, share):
             path = folder / name

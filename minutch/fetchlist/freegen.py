@@ -32,7 +32,7 @@ USAGE: Final = """FreeGenerator <inputDir> <segmentsDir> [-filter] [-normalize] 
 \tsegmentsDir\tthe directory in which the segment is made
 \t-filter\tapply the URL filters
 \t-normalize\tnormalize the URLs
-\t-numFetchers <n>\tparts of the fetch list; always one in local mode"""
+\t-numFetchers <n>\tparts of the fetch list; always one in local mode, unless minutch.engine=spark"""
 
 FLAGS: Final = (Flag("-filter"), Flag("-normalize"), Flag("-numFetchers", value="n", convert=int))
 

@@ -35,7 +35,7 @@ USAGE: Final = """Generator <crawldb> <segments_dir> [-hostdb <hostdb>] [-force]
 \t-hostdb <hostdb>\tthe HostDb whose facts generate.max.count.expr and generate.fetch.delay.expr use
 \t-force\tgo past another's lock on the CrawlDb
 \t-topN N\tat most N pages in each segment, those with the highest scores
-\t-numFetchers numFetchers\tparts of a fetch list; always one in local mode
+\t-numFetchers numFetchers\tparts of a fetch list; always one in local mode, unless minutch.engine=spark
 \t-expr <expr>\tonly pages for which the expression is true, such as "score > 0.5 && status == 'db_unfetched'"
 \t-adddays <numDays>\ttake the pages that will be due in so many days
 \t-noFilter\tdon't apply URL filters

@@ -19,6 +19,7 @@ import polars as pl
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.engine import engine_of, runs_here
 from minutch.fetchlist.partition import Resolve, UrlPartitioner
 from minutch.fetchlist.select import by_rank, ranks_of, url_hashes
 from minutch.formats.writables import LongWritable, MapWritable, Text
@@ -44,10 +45,14 @@ def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
 
 
 def number_of_lists(conf: Configuration, asked: int | None) -> int:
-    """Parts of a fetch list. In local mode there is one, as one process fetches it."""
-    if (conf.get("mapreduce.framework.name") or "local") == "local":
+    """Parts of a fetch list: as many as are fetched side by side. In local mode there is one, for one process."""
+    is_here = runs_here(conf)
+    if is_here and (conf.get("mapreduce.framework.name") or "local") == "local":
         return 1
-    return asked if asked is not None and asked > 0 else max(1, conf.get_int("mapreduce.job.maps", 2))
+    if asked is not None and asked > 0:
+        return asked
+    maps = conf.get_int("mapreduce.job.maps", 2 if is_here else 0)
+    return maps if maps > 0 else engine_of(conf).tasks
 
 
 @lru_cache(maxsize=100_000)

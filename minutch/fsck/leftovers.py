@@ -9,14 +9,13 @@ from typing import Final
 from minutch.fetchlist.marks import RECORD as GENERATED
 from minutch.fsck.problems import Problem, Remedy
 from minutch.segment.places import waiting
-from minutch.segment.store import LAYOUTS, WARC, Segment
+from minutch.segment.store import FETCHING, LAYOUTS, WARC, Segment
 from minutch.tables.install import CURRENT, NEW, SPILL, beside
 from minutch.tables.lock import LOCK_NAME, Owner
 from minutch.tables.workfolders import left_over
 
 ROUND: Final = ".round"
 """The record that `minutch crawl` keeps while a round runs."""
-_UNFINISHED_FETCH: Final = "_fetch"
 _LOGS_OF_DONE: Final = "_fetch-done"
 
 
@@ -66,8 +65,8 @@ def in_segments(folder: Path) -> Iterator[Problem]:
 def in_segment(segment: Segment) -> Iterator[Problem]:
     """What lies in a segment beside its folders, and what is not finished there."""
     yield from _work_folders(segment.path, NEW)
-    if any((segment.path / _UNFINISHED_FETCH).glob("log-*")):
-        yield Problem(segment.path / _UNFINISHED_FETCH, "the fetch is not finished: `minutch fetch` goes on with it")
+    if segment.is_half_fetched():
+        yield Problem(segment.path / FETCHING, "the fetch is not finished: `minutch fetch` goes on with it")
     if (segment.path / _LOGS_OF_DONE).is_dir():
         yield Problem(segment.path / _LOGS_OF_DONE, "the logs of a fetch that is done", Remedy.REMOVE)
     for path in sorted(segment.path.iterdir()):

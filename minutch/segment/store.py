@@ -40,7 +40,7 @@ from minutch.stores import as_path
 from minutch.tables.compression import compression_type
 from minutch.tables.database import are_partitions, part_name, part_paths
 from minutch.tables.install import NEW, make_directory, sync_path, sync_tree
-from minutch.tables.workfolders import clear, work_folder
+from minutch.tables.workfolders import clear, remove, work_folder
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +52,11 @@ PARSE_DATA = "parse_data"
 PARSE_TEXT = "parse_text"
 WARC = "warc"
 """WARC files, which lie beside the folders of records (fetcher.warc)."""
+
+FETCHING = "_fetch"
+"""Where a fetch works: its logs (log-N), or of a fetch by tasks the lists that are done."""
+BEGUN = "begun"
+"""The file in there that says how a fetch by tasks was begun."""
 
 _NAME = re.compile(r".{14}(-\d+)?")
 """yyyyMMddHHmmss (Nutch's SegmentChecker goes by the length alone), with a number for a slice that mergesegs made."""
@@ -123,6 +128,11 @@ class Segment:
                     f"{self.path} is no segment but a folder of segments ({inside[0]}, ...): "
                     "name a segment, or give the folder with -dir where the command takes it"
                 )
+
+    def is_half_fetched(self) -> bool:
+        """Whether a fetch has left something here that the next one goes on with."""
+        work = self.path / FETCHING
+        return any(work.glob("log-*")) or (work / BEGUN).exists()
 
     def missing(self, folders: Sequence[str] = COMPLETE) -> list[str]:
         """Those of `folders` that are not there."""
@@ -231,6 +241,17 @@ class Segment:
         sync_path(self.path)
         self._place(fresh, folders[-1])
         sync_path(self.path)
+
+    def place(self, directory: Path, folders: Sequence[str]) -> None:
+        """Move those of `folders` that are in `directory` into the segment, in this order, in place of what is there.
+
+        What is in `directory` has to be on disk. After a kill it is done again, and goes on.
+        """
+        for folder in folders:
+            if (directory / folder).is_dir():
+                remove(self.path / folder)
+                self._place(directory, folder)
+                sync_path(self.path)
 
     def _place(self, fresh: Path, folder: str) -> None:
         try:

@@ -31,6 +31,7 @@ def test_every_option() -> None:
         hostdb_update=True,
         hostdb_generate=True,
         sitemaps_from_hostdb="once",
+        fetchers=2,
         tasks=3,
         size=100,
         time_limit=20,

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -19,9 +20,12 @@ from minutch.engine import Partition, Task, engine_of, session
 from minutch.job import Counters, JobContext
 from minutch.parse import parse
 from minutch.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
+from tests.engine.test_fetch import in_between, lists, twice
 from tests.properties.test_order import crawldb, records
 from tests.support.crawldbs import printed
+from tests.support.misbehaving import MisbehavingServer
 from tests.support.pages import configuration, content
+from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
 from tests.support.sparkcluster import cluster, missing
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -152,3 +156,33 @@ def test_executors_are_sent_all_that_they_need(master: str, tmp_path: Path) -> N
     assert not [line for line in found if b"host1".hex() in line]
     assert readdb.run([str(tmp_path / "out"), "-stats"], run) == 0
     assert f"TOTAL urls:\t{len(found)}" in printed(run)
+
+
+def executors(folder: Path) -> list[int]:
+    """The processes of the executors that work below a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            is_executor = b"CoarseGrainedExecutorBackend" in (process / "cmdline").read_bytes()
+            if is_executor and (process / "cwd").resolve().is_relative_to(folder):
+                found.append(int(process.name))
+    return found
+
+
+def test_executors_die_while_they_fetch(master: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tried again on the same machine, a task fetches again what was in flight, and nothing else."""
+    with MisbehavingServer(address="0.0.0.0") as server:
+        urls = lists(server, 8, 5)
+        server.hold = {"/p6", "/p12"}
+        segment = make_segment(tmp_path, *urls)
+
+        def kill() -> None:
+            for process in executors(tmp_path_factory.getbasetemp()):
+                os.kill(process, signal.SIGKILL)
+
+        in_between(server, 2, kill)
+        values = {"minutch__engine": "spark", "spark__master": master, "minutch__fetch__state": str(tmp_path / "state")}
+        counters = fetch_segment(segment, conf_for(**values, fetcher__threads__fetch="1"))
+        assert counters["generated"] == counters["fetched"] == 13
+        assert twice(server) == server.hold
+    assert sorted(contents(segment)) == sorted(fetched(segment)) == sorted(urls[0] + urls[1])

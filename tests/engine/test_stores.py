@@ -28,7 +28,7 @@ from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
 from minutch.parse import parse
 from minutch.segment import mergesegs, readseg
-from minutch.segment.store import COMPLETE, Segment
+from minutch.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.stores import StorePath, as_path, hadoop
 from minutch.tables import install
 from minutch.tables.crawldata import CrawlDataWriter, scan
@@ -285,7 +285,7 @@ class Deaths:
         self._patch = monkeypatch
 
     def begin(self, job: str) -> None:
-        for verb in ("map", "shuffle", "reduce"):
+        for verb in ("map", "shuffle", "reduce", "write"):
             self._deadly(verb, self._folder / f"{job}-{verb}")
 
     def _deadly(self, verb: str, mark: Path) -> None:
@@ -325,6 +325,9 @@ def test_three_rounds_on_a_cluster(
         for number in range(ROUNDS):
             run(generate, far / "crawldb", far / "segments")
             newest = max((far / "segments").iterdir())
+            assert len(Segment(newest).parts(CRAWL_GENERATE)) == 2
+            if number == 1:
+                deaths.begin("fetch")
             run(fetch, newest, real_time=True)
             run(parse, newest)
             assert Segment(newest).missing(COMPLETE) == []
@@ -338,7 +341,13 @@ def test_three_rounds_on_a_cluster(
                 run(module, *words)
             if number == 1:
                 died = deaths.end()
-    assert {*died} >= {"updatedb-shuffle", "updatedb-reduce", "invertlinks-shuffle", "invertlinks-reduce"}
+    assert {*died} >= {
+        "fetch-write",
+        "updatedb-shuffle",
+        "updatedb-reduce",
+        "invertlinks-shuffle",
+        "invertlinks-reduce",
+    }
 
     (near / "segments").mkdir(parents=True)
     run(inject, near / "crawldb", seeds, here=True)

@@ -102,10 +102,10 @@ def test_a_broken_closing_is_done_again(tmp_path: Path, monkeypatch: pytest.Monk
     segment, logs = segment_with_logs(tmp_path, CONF, [page("http://a/", 1)])
     whole = closing._write_part
 
-    def fails_at_the_end(fresh: Path, folder: str, *rest: object) -> None:
-        if folder == "crawl_fetch":
+    def fails_at_the_end(path: Path, *rest: object) -> None:
+        if path.parent.name == "crawl_fetch":
             raise OSError(28, "No space left on device")
-        whole(fresh, folder, *rest)  # type: ignore[arg-type]
+        whole(path, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(closing, "_write_part", fails_at_the_end)
     with pytest.raises(StoreError, match="No space left on device"):

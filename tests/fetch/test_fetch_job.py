@@ -16,12 +16,12 @@ import pytest
 
 from minutch.clock import SystemClock
 from minutch.errors import ConfigError, LockedError, StoreError, UsageError
-from minutch.fetch.fetch import LEFT, WORK, fetch, run
+from minutch.fetch.fetch import LEFT, fetch, run
 from minutch.fetch.state import FetchState, state_folder
 from minutch.formats.writables import LongWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
-from minutch.segment.store import Segment
+from minutch.segment.store import FETCHING, Segment
 from minutch.tables.lock import lock
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import LOOPBACK, conf_for, contents, fetch_segment, fetched, make_segment
@@ -313,12 +313,13 @@ def test_no_fetch_list(tmp_path: Path) -> None:
 
 def test_two_fetches_of_one_segment(tmp_path: Path) -> None:
     segment = make_segment(tmp_path, [])
-    with lock(segment.path / WORK), pytest.raises(LockedError, match=rf"is being fetched: .*process {os.getpid()} on"):
+    held_by = rf"is being fetched: .*process {os.getpid()} on"
+    with lock(segment.path / FETCHING), pytest.raises(LockedError, match=held_by):
         fetch_segment(segment, conf_for())
     fetch_segment(segment, conf_for())
     with pytest.raises(StoreError, match="is fetched already"):
         fetch_segment(segment, conf_for())
-    assert not (segment.path / WORK).exists()
+    assert not (segment.path / FETCHING).exists()
 
 
 # -- kills and signals -----------------------------------------------------------------------------------------
@@ -385,7 +386,7 @@ def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(server: MisbehavingS
     wait_until_held(server)
     process.kill()
     process.communicate(timeout=60)
-    log = segment.path / WORK / "log-0"
+    log = segment.path / FETCHING / "log-0"
     data = bytearray(log.read_bytes())
     data[8 + 1] ^= 0x10
     log.write_bytes(data + bytes(8))

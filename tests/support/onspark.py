@@ -13,7 +13,8 @@ from typing import Any, Final
 from minutch.conf import Configuration
 from minutch.engine import session
 
-PROPERTIES: Final = {"minutch.engine": "spark", "spark.master": "local[2]"}
+PROPERTIES: Final = {"minutch.engine": "spark", "spark.master": "local[2]", "mapreduce.job.maps": "1"}
+"""One fetch list, as in Nutch's local mode, where nobody asks for more."""
 STAGES: Final = "stages on Spark: "
 """What the summary of such a run says how many there were after."""
 

@@ -37,13 +37,14 @@ def conf_for(**values: str) -> Configuration:
     )
 
 
-def make_segment(parent: Path, entries: Iterable[tuple[str, CrawlDatum] | str]) -> Segment:
-    """A generated segment, `<parent>/segments/20260101000000`, with these URLs in this order."""
+def make_segment(parent: Path, *lists: Iterable[tuple[str, CrawlDatum] | str]) -> Segment:
+    """A generated segment, `<parent>/segments/20260101000000`, with these URLs in this order; each list is a part."""
     segment = Segment(parent / "segments" / "20260101000000")
-    with part_writer(segment.path, CRAWL_GENERATE, 0, Configuration()) as append:
-        for entry in entries:
-            url, datum = (entry, CrawlDatum(STATUS_DB_UNFETCHED, 2_592_000, 1.0)) if isinstance(entry, str) else entry
-            append(url, datum)
+    for part, entries in enumerate(lists):
+        with part_writer(segment.path, CRAWL_GENERATE, part, Configuration()) as append:
+            for entry in entries:
+                is_url = isinstance(entry, str)
+                append(*((entry, CrawlDatum(STATUS_DB_UNFETCHED, 2_592_000, 1.0)) if is_url else entry))
     return segment
 
 
