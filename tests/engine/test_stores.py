@@ -87,10 +87,11 @@ def answers(root: Path) -> list[object]:
             answer = type(exc)
         said.append(str(answer).replace(str(root), "") if isinstance(answer, Path) else answer)
 
-    file, folder = root / "folder" / "file", root / "folder"
+    folder = root / "a folder [ä]"
+    file = folder / "file"
     say(folder.exists)
-    say((folder / "deep").mkdir)
     say(folder.mkdir)
+    say((folder / "deep").mkdir)
     say(folder.mkdir)
     say(lambda: (folder / "a" / "b").mkdir(parents=True, exist_ok=True))
     say(lambda: file.write_bytes(bytes(range(256)) * 2000))
@@ -119,6 +120,8 @@ def answers(root: Path) -> list[object]:
 
 def test_a_path_answers_as_one_of_this_machine(store: StorePath, tmp_path: Path) -> None:
     (store / "paths").mkdir()
+    with pytest.raises(FileNotFoundError):
+        (store / "paths" / "none" / "deep").mkdir()
     assert answers(store / "paths") == answers(tmp_path)
 
 
@@ -166,8 +169,12 @@ def test_one_alone_has_the_lock(store: StorePath) -> None:
 def test_a_replacement_without_renames_is_finished_by_the_next(
     store: StorePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed at each step: before the journal is there the old database is whole, then the new one comes."""
     monkeypatch.setattr(StorePath, "renames", False)
+    replace_and_fail(store, monkeypatch)
+
+
+def replace_and_fail(store: StorePath, monkeypatch: pytest.MonkeyPatch, stride: int = 2) -> None:
+    """Interrupted at every `stride`-th step: before there is a journal the old database is whole, then the new one."""
     steps = 0
     calls = {name: getattr(hadoop, name) for name in ("rename", "delete", "upload")}
     left = [0]
@@ -179,7 +186,7 @@ def test_a_replacement_without_renames_is_finished_by_the_next(
         return calls[name](*args, **more)
 
     while True:
-        steps += 2
+        steps += stride
         db = Database(store / f"copied-{steps}")
         for number in range(2):
             if number == 1:
@@ -217,12 +224,12 @@ def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: P
     for name in ("20260101000000", "20260101000001"):
         segment(near / "segments" / name, pages, parts=2)
     copy_folder(near, far)
-    left = [run_commands(root) for root in (near, far)]
+    left = [run_commands(root, context()) for root in (near, far)]
     assert left[0] == left[1]
     assert len(left[0]) > 15
 
 
-def run_commands(root: Path) -> dict[str, bytes | int]:
+def run_commands(root: Path, job: JobContext) -> dict[str, bytes | int]:
     """Run the commands that `flow.FAR_COMMANDS` has beside those of a round; what each file holds, if it is text."""
     db, out = str(root / "crawldb"), root / "out"
     segments = [str(path) for path in sorted((root / "segments").iterdir())]
@@ -241,7 +248,7 @@ def run_commands(root: Path) -> dict[str, bytes | int]:
         (readseg, ["-dump", segments[0], out / "segmentdump"]),
         (generate, [db, out / "lists", "-noFilter", "-noNorm"]),
     ):
-        assert module.run([*map(str, words)], context()) == 0
+        assert module.run([*map(str, words)], job) == 0
     found: dict[str, bytes | int] = {}
     for path in out.rglob("*"):
         if path.is_file() and not path.name.endswith(".crc"):
