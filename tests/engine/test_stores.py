@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,7 +18,7 @@ from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.crawldb import crawlcomplete, dedup, domainstats, inject, mergedb, protocolstats, readdb, updatedb
 from minutch.crawldb.store import CrawlDb
-from minutch.engine import session, spark
+from minutch.engine import session
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.fetch import fetch
 from minutch.fetch.farsegment import copy_folder
@@ -27,6 +26,7 @@ from minutch.fetchlist import generate
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
 from minutch.parse import parse
+from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
 from minutch.segment import mergesegs, readseg
 from minutch.segment.store import COMPLETE, Segment
 from minutch.stores import StorePath, as_path, hadoop
@@ -36,9 +36,9 @@ from minutch.tables.database import Database
 from minutch.tables.lock import lock
 from minutch.tables.rows import to_frame
 from minutch.tables.spans import Piece, SpannedFile
-from tests.engine.test_cluster import executor
 from tests.engine.test_spark import link_records as _records
 from tests.engine.test_spark import random_pages
+from tests.index.test_index import Crawl
 from tests.interop.harness import Harness
 from tests.interop.jars import NUTCH_VERSIONS, NoJars, nutch_jars
 from tests.interop.nutchconf import write_configuration
@@ -48,7 +48,7 @@ from tests.support.crawldbs import context
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.hdfs import hdfs
 from tests.support.siteserver import SiteServer
-from tests.support.sparkcluster import cluster, missing
+from tests.support.sparkcluster import Deaths, cluster, missing
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -257,6 +257,23 @@ def run_commands(root: Path, job: JobContext) -> dict[str, bytes | int]:
     return found
 
 
+def test_documents_there_are_those_here(store: StorePath, tmp_path: Path) -> None:
+    crawl, there = Crawl(tmp_path), store / "indexed"
+    found = [(f"http://host{number % 3}/{number}", STATUS_FETCH_SUCCESS, f"t{number}") for number in range(40)]
+    crawl.segment("20260101000000", found[:30], parts=2)
+    crawl.segment("20260102000000", found[20:], parts=3, inside=found[:3])
+    crawl.crawldb({url: STATUS_DB_FETCHED for url, _, _ in found}, 2)
+    for name in ("crawldb", "segments"):
+        there.mkdir(exist_ok=True)
+        copy_folder(tmp_path / name, there / name)
+    left = []
+    for root in (tmp_path, there):
+        words = (str(root / "crawldb"), "-dir", str(root / "segments"), "-linkdb", str(root / "linkdb"))
+        left.append((crawl.index(*words), crawl.titles()))
+    assert left[0] == left[1]
+    assert len(left[0][1]) == len(found)
+
+
 # -- a crawl ---------------------------------------------------------------------------------------------------------
 
 
@@ -265,49 +282,6 @@ def master(store: StorePath, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with cluster(tmp_path_factory.mktemp("cluster")) as url:
         yield url
         session.stop()
-
-
-def mortal(function: Callable[..., Any], mark: Path) -> Callable[..., Any]:
-    """The function; the first executor that has run it dies before anybody knows."""
-
-    def run(task: Any, given: Any) -> Any:
-        result = function(task, given)
-        if result is not None and hasattr(result, "__next__"):
-            result = list(result)
-        try:
-            mark.touch(exist_ok=False)
-        except FileExistsError:
-            return result
-        os.kill(executor(), signal.SIGKILL)
-        return result
-
-    return run
-
-
-class Deaths:
-    """Lets an executor die in each verb of each job from `begin` on; `marks` tells of it."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._folder = folder
-        self._patch = monkeypatch
-
-    def begin(self, job: str) -> None:
-        for verb in ("map", "shuffle", "reduce"):
-            self._deadly(verb, self._folder / f"{job}-{verb}")
-
-    def _deadly(self, verb: str, mark: Path) -> None:
-        own = getattr(spark.SparkEngine, verb)
-        real = getattr(own, "real", own)
-
-        def call(engine: Any, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
-            return real(engine, mortal(function, mark), *args, **more)
-
-        call.real = real  # type: ignore[attr-defined]
-        self._patch.setattr(spark.SparkEngine, verb, call)
-
-    def end(self) -> list[str]:
-        self._patch.undo()
-        return sorted(path.name for path in self._folder.iterdir())
 
 
 def test_three_rounds_on_a_cluster(
