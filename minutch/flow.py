@@ -81,6 +81,7 @@ FAR_COMMANDS = frozenset(
         "mergedb",
         "mergelinkdb",
         "mergesegs",
+        "index",
         "readdb",
         "readlinkdb",
         "readseg",

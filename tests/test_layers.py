@@ -41,7 +41,7 @@ PLUGIN_MAY = {
 PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd", "tables.wholefile"}
 PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}
 PLUGIN_MAY |= {"kernels", "expressions", "search.fields", "search.localindex"}
-PLUGIN_MAY |= {"archive.reading.archiveindex", "archive.reading.visits"}
+PLUGIN_MAY |= {"archive.reading.archiveindex", "archive.reading.visits", "stores"}
 """What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers
 need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters; those of containers
 (feed, zip) ParserFactory and MimeUtil, too; protocol-archive what archives hold."""

@@ -14,7 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread
@@ -181,10 +181,15 @@ def run(context: Any, action: Callable[[], R]) -> R:
 
 
 def _cause(error: Exception) -> str:
-    """The last line of the Python traceback in an error of Spark's, else its first line."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    found = [before for before, line in pairwise(lines) if not line and before and not before.startswith("at ")]
-    return found[0] if found else _first_line(error)
+    """The last line of the Python traceback in an error of Spark's, else what Java calls it, else its first line."""
+    lines = str(error).splitlines()
+    start = next(
+        (number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line), len(lines)
+    )
+    own = takewhile(lambda line: not line.startswith("\tat "), lines[start + 1 :])
+    found = [line for line in own if line.strip() and not line[0].isspace()]
+    found = found or [line.removeprefix(": ") for line in lines[1:2]]
+    return found[-1] if found else _first_line(error)
 
 
 def _first_line(error: BaseException) -> str:

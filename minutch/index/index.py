@@ -28,6 +28,7 @@ from minutch.job import Counters, JobContext
 from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA
 from minutch.segment.store import Segment, segments_in
+from minutch.stores import as_path
 from minutch.tables.database import Database
 from minutch.tables.keyranges import cut
 from minutch.tables.parallel import memory_budget, workers
@@ -86,11 +87,11 @@ BYTES_PER_RANGE_BYTE: Final = 24
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255."""
     given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1)
-    places = [Path(place) for place in given.positional]
+    places = [as_path(place) for place in given.positional]
     crawldb = None if given["-nocrawldb"] or not places else places.pop(0)
     segments = [Segment(place) for place in places]
     for directory in given["-dir"] or ():
-        segments += segments_in(Path(directory))
+        segments += segments_in(as_path(directory))
     for segment in segments:
         segment.check()
         if not segment.path.is_dir():
@@ -98,7 +99,7 @@ def run(args: list[str], context: JobContext) -> int:
     segments = [segment for segment in segments if segment.path.is_dir() and segment.is_complete()]
     if not segments:
         fail("No indexable segments passed as arguments. At least one segment is required!", USAGE)
-    linkdb = None if given["-linkdb"] is None else Path(given["-linkdb"])
+    linkdb = None if given["-linkdb"] is None else as_path(given["-linkdb"])
     options = Options(
         given["-deleteGone"], given["-filter"], given["-normalize"], given["-addBinaryContent"], given["-base64"]
     )

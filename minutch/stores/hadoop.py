@@ -11,6 +11,7 @@ Hadoop's exceptions become Python's: FileNotFoundError, FileExistsError, Permiss
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp, mkstemp
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from minutch.conf import Configuration
@@ -34,6 +36,8 @@ _LOG4J: Final = Path(__file__).parents[1] / "engine" / "log4j2.properties"
 _OPTIONS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={_LOG4J}")
 _QUICK: Final = {"ipc.client.connect.max.retries": "3", "ipc.client.connect.max.retries.on.timeouts": "3"}
 """A name node that is not there is found out in seconds, not in minutes."""
+_NEW_ONLY: Final = "fs.option.create.conditional.overwrite"
+"""Hadoop's name, since 3.4.2, for writing an object of S3 only where there is none."""
 
 _lock = Lock()
 
@@ -105,7 +109,7 @@ class _Hadoop:
         """The FileSystem of a URI."""
         jvm = self.jvm()
         with _errors(uri):
-            return jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI(uri), self._conf)
+            return jvm.org.apache.hadoop.fs.Path(uri).getFileSystem(self._conf)
 
     def scratch(self) -> str:
         """The folder in which files lie while they travel."""
@@ -236,10 +240,13 @@ def delete(uri: str, *, tree: bool = False) -> bool:
 
 
 def create(uri: str, content: bytes) -> None:
-    """A new file, at once or not at all. Raises FileExistsError."""
+    """A new file, at once or not at all. Raises FileExistsError.
+
+    S3 decides who was first when the file is complete: that is asked of it, and HDFS does not know the option.
+    """
     system, path = _place(uri)
-    with _errors(uri):
-        stream = system.create(path, False)
+    with _errors(uri, _CREATING):
+        stream = system.createFile(path).overwrite(False).recursive().opt(_NEW_ONLY, True).build()
         try:
             stream.write(content)
         finally:
@@ -302,29 +309,31 @@ def new_file() -> str:
 
 # -- errors ----------------------------------------------------------------------------------------------------------
 
-_KINDS: Final[Mapping[str, type[OSError]]] = {
-    "FileNotFoundException": FileNotFoundError,
-    "FileAlreadyExistsException": FileExistsError,
-    "AccessControlException": PermissionError,
-    "PathIsNotEmptyDirectoryException": OSError,
-    "ParentNotDirectoryException": NotADirectoryError,
+_NUMBERS: Final[Mapping[str, int]] = {
+    "FileNotFoundException": errno.ENOENT,
+    "FileAlreadyExistsException": errno.EEXIST,
+    "AccessControlException": errno.EACCES,
+    "PathIsNotEmptyDirectoryException": errno.ENOTEMPTY,
+    "ParentNotDirectoryException": errno.ENOTDIR,
 }
+_CREATING: Final[Mapping[str, int]] = {"RemoteFileChangedException": errno.EEXIST}
+"""What it means that another was faster."""
 
 
 @contextmanager
-def _errors(uri: str) -> Iterator[None]:
-    """Java's exceptions as Python's."""
+def _errors(uri: str, more: Mapping[str, int] = MappingProxyType({})) -> Iterator[None]:
+    """Java's exceptions as Python's; `more` are such that mean something here alone."""
     from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
     try:
         yield
     except Py4JJavaError as exc:
-        raise _translated(exc.java_exception, uri) from None
+        raise _translated(exc.java_exception, uri, {**_NUMBERS, **more}) from None
     except Py4JNetworkError as exc:
         raise StoreError(f"{uri}: the Java process that reads it has ended ({exc})") from None
 
 
-def _translated(error: Any, uri: str) -> Exception:
+def _translated(error: Any, uri: str, numbers: Mapping[str, int]) -> Exception:
     """What a Java exception means."""
     names: list[str] = []
     texts: list[str] = []
@@ -336,8 +345,8 @@ def _translated(error: Any, uri: str) -> Exception:
     scheme = uri.partition(":")[0]
     if names[0] == "RemoteException":
         names[0] = str(error.getClassName()).rpartition(".")[2]
-    if names[0] in _KINDS:
-        return _KINDS[names[0]](_NUMBERS[names[0]], texts[0], uri)
+    if names[0] in numbers:
+        return OSError(numbers[names[0]], texts[0], uri)  # Python makes it a FileNotFoundError or the like
     if "UnsupportedFileSystemException" in names:
         return ConfigError(f"{uri}: no file system of Hadoop is known for {scheme}://")
     if "ClassNotFoundException" in names:
@@ -350,12 +359,3 @@ def _translated(error: Any, uri: str) -> Exception:
         if name in names:
             return StoreError(f"{uri}: its file system does not answer: {texts[names.index(name)]}")
     return StoreError(f"{uri}: {names[0]}: {texts[0]}")
-
-
-_NUMBERS: Final = {
-    "FileNotFoundException": 2,
-    "FileAlreadyExistsException": 17,
-    "AccessControlException": 13,
-    "PathIsNotEmptyDirectoryException": 39,
-    "ParentNotDirectoryException": 20,
-}

@@ -10,8 +10,9 @@ Nutch writes an empty file; such a lock has an unknown owner, and only force goe
 another host, and with every lock where the file system knows no flock.
 
 On a file system of Hadoop (`minutch.stores`) there is no such system's lock: the file is made only where there is none,
-which HDFS decides for all, and a dead owner's is renamed out of the way by the first who finds it. Where a store does
-not decide who was first (s3a), two that ask at the same moment may both get it.
+which HDFS and S3 decide for all, and a dead owner's is renamed out of the way by the first who finds it. Where a rename
+copies (s3a), two that find a dead owner's at the same moment may both get it; so may any two where the store, or a
+Hadoop before 3.4.2, does not decide who was first.
 Source: org.apache.nutch.util.LockUtil.
 """
 

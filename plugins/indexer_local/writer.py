@@ -26,6 +26,7 @@ from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
 from minutch.search.fields import KEY
 from minutch.search.localindex import REBUILD_PROPERTY, LocalIndex, created, opened
+from minutch.stores import as_path, is_local
 from plugins.indexer_local.encoding import encoded
 
 CRAWL_PROPERTY = "minutch.index.crawl"
@@ -39,7 +40,10 @@ class LocalIndexWriter(IndexWriter):
     """Writes one index."""
 
     def configure(self, parameters: Parameters) -> None:
-        self.path = Path(self.conf.get(CRAWL_PROPERTY) or ".", parameters.get("path") or "index")
+        crawl, own = as_path(self.conf.get(CRAWL_PROPERTY) or "."), Path(parameters.get("path") or "index")
+        self.path = own if own.is_absolute() else crawl / own
+        if not is_local(self.path):
+            raise parameters.wrong("path", f"the whole path of a folder on this machine, as the crawl is in {crawl}")
         self.memory = parameters.get_int("memory", 128)
         self.threads = parameters.get_int("threads", 0)
         if self.threads < 0:

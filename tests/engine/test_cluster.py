@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import polars as pl
 import pytest
@@ -18,15 +19,37 @@ from minutch.conf import Configuration
 from minutch.crawldb import mergedb, readdb
 from minutch.engine import Partition, Task, engine_of, session
 from minutch.job import Counters, JobContext
+from minutch.linkdb import invertlinks, mergelinkdb
 from minutch.parse import parse
+from minutch.segment import mergesegs
 from minutch.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from tests.engine.test_fetch import in_between, lists, twice
-from tests.properties.test_order import crawldb, records
+from tests.engine.test_spark import (
+    link_records,
+    random_pages,
+    random_segment,
+    run_generate,
+    run_index,
+    segment_records,
+    with_plugins,
+)
+from tests.linkdb.test_jobs import segment
+from tests.properties.test_order import (
+    Job,
+    Lines,
+    Machine,
+    crawldb,
+    output,
+    records,
+    run_inject,
+    run_mergedb,
+)
+from tests.support import crawldbs
 from tests.support.crawldbs import printed
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.pages import configuration, content
 from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
-from tests.support.sparkcluster import cluster, missing
+from tests.support.sparkcluster import Deaths, cluster, missing
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -115,6 +138,54 @@ def test_an_executor_dies(master: str, tmp_path: Path, at: str) -> None:
     assert expected[1]["read"] == 160
 
 
+def run_parse(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    job = with_plugins(job, "feed|parse-html|scoring-opic")
+    made = random_segment(random, folder, "20260101000000", job)
+    assert parse.run([str(made.path)], job) == 0
+    return segment_records(made.path)
+
+
+def run_mergesegs(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    here = with_plugins(crawldbs.context(), "parse-html")
+    made = [random_segment(random, folder, name, here) for name in ("20260101000000", "20260101000001")]
+    assert [parse.run([str(segment.path)], here) for segment in made] == [0, 0]
+    assert mergesegs.run([str(folder / "out"), *(str(segment.path) for segment in made)], job) == 0
+    return [line for path in (folder / "out").iterdir() for line in segment_records(path)]
+
+
+def run_mergelinkdb(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    dbs = [str(folder / name) for name in ("1", "2")]
+    for number, db in enumerate(dbs):
+        pages = segment(folder / f"segment{number}", random_pages(random), parts=2)
+        assert invertlinks.run([db, str(pages), "-noFilter", "-noNormalize"], crawldbs.context()) == 0
+    assert mergelinkdb.run([str(folder / "out"), *dbs], job) == 0
+    return link_records(folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("job", "verbs"),
+    [
+        (run_inject, "shuffle reduce"),
+        (run_mergedb, "reduce"),
+        (run_mergelinkdb, "shuffle reduce"),
+        (run_parse, "write"),
+        (run_mergesegs, "write"),
+        (run_generate, "contest reduce"),
+        (run_index, "stream"),
+    ],
+    ids=["inject", "mergedb", "mergelinkdb", "parse", "mergesegs", "generate", "index"],
+)
+def test_executors_die_in_each_verb_of_a_job(
+    master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Job, verbs: str
+) -> None:
+    expected = output(job, Random(1), Machine(parts=2))
+    deaths = Deaths(tmp_path, monkeypatch)
+    deaths.begin("job")
+    on_spark = {"minutch.engine": "spark", "spark.master": master, "spark.task.maxFailures": "4"}
+    assert output(job, Random(1), Machine(parts=2), on_spark) == expected
+    assert deaths.end() == sorted(f"job-{verb}" for verb in verbs.split())
+
+
 def test_pages_are_parsed_by_workers_of_executors(master: str, tmp_path: Path) -> None:
     """A process of an executor starts others, which find minutch in the archive."""
     found = []
@@ -133,8 +204,6 @@ def test_pages_are_parsed_by_workers_of_executors(master: str, tmp_path: Path) -
 
 
 def test_executors_are_sent_all_that_they_need(master: str, tmp_path: Path) -> None:
-    from random import Random
-
     own = tmp_path / "conf"
     own.mkdir()
     (own / "regex-urlfilter.txt").write_text("-host1\n+.\n")

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(mi
 
 TESTS = (
     "tests/golden/test_crawldb_jobs.py",
+    "tests/golden/test_crawldb_readdb.py",
     "tests/golden/test_generate_golden.py",
     "tests/golden/test_linkdb_golden.py",
     "tests/golden/test_parse_golden.py",

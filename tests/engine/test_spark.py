@@ -40,6 +40,8 @@ from tests.support.sparkcluster import missing
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 SPARK = {"minutch.engine": "spark", "spark.master": "local[2]", "mapreduce.input.fileinputformat.split.maxsize": "2500"}
+ENGINE = ("minutch.engine", "spark.", "mapreduce.input.")
+"""How properties begin that say how a job runs."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -190,7 +192,7 @@ def run_index(random: Random, folder: Path, parts: int, job: JobContext) -> Line
     words += [flag for flag in ("-deleteGone", "-normalize", "-filter") if random.random() < 0.5]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "_range_bytes", lambda conf: 2000)
-        engine = SPARK if job.conf.get("minutch.engine") == "spark" else {}
+        engine = {name: value for name, value in job.conf.items() if name.startswith(ENGINE)}
         lines, counters = crawl.index(*words, **{name.replace(".", "__"): value for name, value in engine.items()})
     return [*lines, *map(str, sorted(crawl.titles().items())), *map(str, sorted(counters.items()))]
 

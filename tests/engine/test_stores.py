@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,7 +18,7 @@ from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.crawldb import crawlcomplete, dedup, domainstats, inject, mergedb, protocolstats, readdb, updatedb
 from minutch.crawldb.store import CrawlDb
-from minutch.engine import session, spark
+from minutch.engine import session
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.fetch import fetch
 from minutch.fetch.farsegment import copy_folder
@@ -27,6 +26,7 @@ from minutch.fetchlist import generate
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
 from minutch.parse import parse
+from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
 from minutch.segment import mergesegs, readseg
 from minutch.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.stores import StorePath, as_path, hadoop
@@ -36,9 +36,9 @@ from minutch.tables.database import Database
 from minutch.tables.lock import lock
 from minutch.tables.rows import to_frame
 from minutch.tables.spans import Piece, SpannedFile
-from tests.engine.test_cluster import executor
 from tests.engine.test_spark import link_records as _records
 from tests.engine.test_spark import random_pages
+from tests.index.test_index import Crawl
 from tests.interop.harness import Harness
 from tests.interop.jars import NUTCH_VERSIONS, NoJars, nutch_jars
 from tests.interop.nutchconf import write_configuration
@@ -48,7 +48,7 @@ from tests.support.crawldbs import context
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.hdfs import hdfs
 from tests.support.siteserver import SiteServer
-from tests.support.sparkcluster import cluster, missing
+from tests.support.sparkcluster import Deaths, cluster, missing
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -87,10 +87,11 @@ def answers(root: Path) -> list[object]:
             answer = type(exc)
         said.append(str(answer).replace(str(root), "") if isinstance(answer, Path) else answer)
 
-    file, folder = root / "folder" / "file", root / "folder"
+    folder = root / "a folder [ä]"
+    file = folder / "file"
     say(folder.exists)
-    say((folder / "deep").mkdir)
     say(folder.mkdir)
+    say((folder / "deep").mkdir)
     say(folder.mkdir)
     say(lambda: (folder / "a" / "b").mkdir(parents=True, exist_ok=True))
     say(lambda: file.write_bytes(bytes(range(256)) * 2000))
@@ -119,6 +120,8 @@ def answers(root: Path) -> list[object]:
 
 def test_a_path_answers_as_one_of_this_machine(store: StorePath, tmp_path: Path) -> None:
     (store / "paths").mkdir()
+    with pytest.raises(FileNotFoundError):
+        (store / "paths" / "none" / "deep").mkdir()
     assert answers(store / "paths") == answers(tmp_path)
 
 
@@ -166,8 +169,12 @@ def test_one_alone_has_the_lock(store: StorePath) -> None:
 def test_a_replacement_without_renames_is_finished_by_the_next(
     store: StorePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed at each step: before the journal is there the old database is whole, then the new one comes."""
     monkeypatch.setattr(StorePath, "renames", False)
+    replace_and_fail(store, monkeypatch)
+
+
+def replace_and_fail(store: StorePath, monkeypatch: pytest.MonkeyPatch, stride: int = 2) -> None:
+    """Interrupted at every `stride`-th step: before there is a journal the old database is whole, then the new one."""
     steps = 0
     calls = {name: getattr(hadoop, name) for name in ("rename", "delete", "upload")}
     left = [0]
@@ -179,7 +186,7 @@ def test_a_replacement_without_renames_is_finished_by_the_next(
         return calls[name](*args, **more)
 
     while True:
-        steps += 2
+        steps += stride
         db = Database(store / f"copied-{steps}")
         for number in range(2):
             if number == 1:
@@ -217,12 +224,12 @@ def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: P
     for name in ("20260101000000", "20260101000001"):
         segment(near / "segments" / name, pages, parts=2)
     copy_folder(near, far)
-    left = [run_commands(root) for root in (near, far)]
+    left = [run_commands(root, context()) for root in (near, far)]
     assert left[0] == left[1]
     assert len(left[0]) > 15
 
 
-def run_commands(root: Path) -> dict[str, bytes | int]:
+def run_commands(root: Path, job: JobContext) -> dict[str, bytes | int]:
     """Run the commands that `flow.FAR_COMMANDS` has beside those of a round; what each file holds, if it is text."""
     db, out = str(root / "crawldb"), root / "out"
     segments = [str(path) for path in sorted((root / "segments").iterdir())]
@@ -241,13 +248,30 @@ def run_commands(root: Path) -> dict[str, bytes | int]:
         (readseg, ["-dump", segments[0], out / "segmentdump"]),
         (generate, [db, out / "lists", "-noFilter", "-noNorm"]),
     ):
-        assert module.run([*map(str, words)], context()) == 0
+        assert module.run([*map(str, words)], job) == 0
     found: dict[str, bytes | int] = {}
     for path in out.rglob("*"):
         if path.is_file() and not path.name.endswith(".crc"):
             data = path.read_bytes()
             found[str(path.relative_to(out))] = len(data) if data[:3] == b"SEQ" else data
     return found
+
+
+def test_documents_there_are_those_here(store: StorePath, tmp_path: Path) -> None:
+    crawl, there = Crawl(tmp_path), store / "indexed"
+    found = [(f"http://host{number % 3}/{number}", STATUS_FETCH_SUCCESS, f"t{number}") for number in range(40)]
+    crawl.segment("20260101000000", found[:30], parts=2)
+    crawl.segment("20260102000000", found[20:], parts=3, inside=found[:3])
+    crawl.crawldb({url: STATUS_DB_FETCHED for url, _, _ in found}, 2)
+    for name in ("crawldb", "segments"):
+        there.mkdir(exist_ok=True)
+        copy_folder(tmp_path / name, there / name)
+    left = []
+    for root in (tmp_path, there):
+        words = (str(root / "crawldb"), "-dir", str(root / "segments"), "-linkdb", str(root / "linkdb"))
+        left.append((crawl.index(*words), crawl.titles()))
+    assert left[0] == left[1]
+    assert len(left[0][1]) == len(found)
 
 
 # -- a crawl ---------------------------------------------------------------------------------------------------------
@@ -258,49 +282,6 @@ def master(store: StorePath, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with cluster(tmp_path_factory.mktemp("cluster")) as url:
         yield url
         session.stop()
-
-
-def mortal(function: Callable[..., Any], mark: Path) -> Callable[..., Any]:
-    """The function; the first executor that has run it dies before anybody knows."""
-
-    def run(task: Any, given: Any) -> Any:
-        result = function(task, given)
-        if result is not None and hasattr(result, "__next__"):
-            result = list(result)
-        try:
-            mark.touch(exist_ok=False)
-        except FileExistsError:
-            return result
-        os.kill(executor(), signal.SIGKILL)
-        return result
-
-    return run
-
-
-class Deaths:
-    """Lets an executor die in each verb of each job from `begin` on; `marks` tells of it."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._folder = folder
-        self._patch = monkeypatch
-
-    def begin(self, job: str) -> None:
-        for verb in ("map", "shuffle", "reduce", "write"):
-            self._deadly(verb, self._folder / f"{job}-{verb}")
-
-    def _deadly(self, verb: str, mark: Path) -> None:
-        own = getattr(spark.SparkEngine, verb)
-        real = getattr(own, "real", own)
-
-        def call(engine: Any, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
-            return real(engine, mortal(function, mark), *args, **more)
-
-        call.real = real  # type: ignore[attr-defined]
-        self._patch.setattr(spark.SparkEngine, verb, call)
-
-    def end(self) -> list[str]:
-        self._patch.undo()
-        return sorted(path.name for path in self._folder.iterdir())
 
 
 def test_three_rounds_on_a_cluster(

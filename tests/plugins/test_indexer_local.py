@@ -36,6 +36,15 @@ def writer_of(folder: Path, rebuild: bool = False, **parameters: str) -> LocalIn
     return writer
 
 
+def test_the_index_of_a_crawl_on_a_store_needs_a_place_here(tmp_path: Path) -> None:
+    conf = Configuration.load([], overrides={"minutch.index.crawl": "hdfs://name/crawl"}).freeze()
+    writer = LocalIndexWriter(conf, {})
+    with pytest.raises(ConfigError, match=r"expected the whole path .* as the crawl is in hdfs://name/crawl, found"):
+        writer.configure(Parameters({"path": "index"}, "test"))
+    writer.configure(Parameters({"path": str(tmp_path / "index")}, "test"))
+    assert writer.path == tmp_path / "index"
+
+
 def document(**fields: object) -> NutchDocument:
     made = NutchDocument()
     for name, values in fields.items():

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from minutch.engine.spark import SparkEngine
 from tests.servers.processes import Server
 
 _MASTER = "org.apache.spark.deploy.master.Master"
@@ -42,3 +49,64 @@ def _server(folder: Path, program: str, words: list[str], *, says: str) -> Serve
     folder.mkdir()
     spark_class = Path(pyspark.__file__).parent / "bin" / "spark-class"
     return Server([str(spark_class), program, "--webui-port", "0", *words], folder, says=says)
+
+
+# -- executors that die ----------------------------------------------------------------------------------------------
+
+VERBS = ("map", "shuffle", "regroup", "reduce", "stream", "contest", "write")
+
+
+def mortal(function: Callable[..., Any], mark: Path) -> Callable[..., Any]:
+    """The function of a task; the first executor that has run it dies before anybody knows."""
+
+    def executor() -> int:
+        """The process that this Python process works for: the parent of the one that forked it."""
+        status = Path(f"/proc/{os.getppid()}/status").read_text()
+        return int(status.split("PPid:")[1].split()[0])
+
+    def run(*given: Any) -> Any:
+        result = function(*given)
+        if hasattr(result, "__next__"):
+            result = list(result)
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return result
+        os.kill(executor(), signal.SIGKILL)
+        return result
+
+    return run
+
+
+class Deaths:
+    """Lets an executor die in each verb of each job from `begin` on; files in `folder` tell of it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._patch = monkeypatch
+        self._real = {verb: getattr(SparkEngine, verb) for verb in VERBS}
+
+    def begin(self, job: str) -> None:
+        """From here on for this job."""
+        for verb in VERBS:
+            self._patch.setattr(SparkEngine, verb, self._deadly(verb, self._folder / f"{job}-{verb}"))
+
+    def _deadly(self, verb: str, mark: Path) -> Callable[..., Any]:
+        real = self._real[verb]
+
+        def call(engine: Any, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
+            if verb != "stream":
+                return real(engine, mortal(function, mark), *args, **more)
+            apply = mortal(lambda made, item: made(item), mark)
+
+            def make() -> Callable[[Any], Any]:
+                return partial(apply, function())
+
+            return real(engine, make, *args, **more)
+
+        return call
+
+    def end(self) -> list[str]:
+        """No more; the jobs and verbs in which one has died."""
+        self._patch.undo()
+        return sorted(path.name for path in self._folder.iterdir())
