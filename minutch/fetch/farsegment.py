@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from minutch.errors import StoreError
-from minutch.segment.store import CRAWL_GENERATE, FETCHED, LAYOUTS, Segment
+from minutch.segment.store import CRAWL_GENERATE, FETCHED, LAYOUTS, WARC, Segment
 from minutch.stores import is_local
 from minutch.tables.lock import lock
 
@@ -44,6 +44,8 @@ def fetched_here(path: Path) -> Iterator[Path]:
             if there.has(folder):
                 (here / folder).mkdir(exist_ok=True)  # which says that the segment is fetched already
         yield here
+        if (here / WARC).is_dir():  # first: a segment that has its records is done
+            copy_folder(here / WARC, path / WARC)
         made = [folder for folder in reversed(LAYOUTS) if folder != CRAWL_GENERATE and (here / folder).is_dir()]
         with there.writing(sorted(made, key=FETCHED.__contains__)) as fresh_there:
             for folder in made:

@@ -27,7 +27,7 @@ from minutch.fetchlist import generate
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks
 from minutch.parse import parse
-from minutch.segment.store import CRAWL_GENERATE, FETCHED
+from minutch.segment.store import CRAWL_GENERATE, FETCHED, WARC
 from minutch.stores import StorePath, as_path, hadoop
 from minutch.tables.journal import JOURNAL
 from minutch.tables.lock import LOCK_NAME, lock
@@ -124,7 +124,13 @@ class Crawl:
 
     def __init__(self, root: Path, properties: dict[str, str]) -> None:
         self.root, self.db, self.linkdb = root, root / "crawldb", root / "linkdb"
-        self._properties = {**PROPERTIES, "fetcher.server.delay": "0.0", "mapreduce.job.reduces": "2", **properties}
+        self._properties = {
+            **PROPERTIES,
+            "fetcher.server.delay": "0.0",
+            "mapreduce.job.maps": "1",
+            "mapreduce.job.reduces": "2",
+            **properties,
+        }
 
     def run(self, module: Any, *words: str | Path, now: int) -> str:
         """Run a job; what it printed."""
@@ -157,7 +163,11 @@ class Crawl:
 
 def test_a_round_there_leaves_what_it_leaves_here(store: StorePath, server: dict[str, str], tmp_path: Path) -> None:
     """The same pages for all: they are fetched into the first crawl, which is there."""
-    crawls = [Crawl(store / "far", server), Crawl(store / "spark", server | SPARK), Crawl(tmp_path, {})]
+    crawls = [
+        Crawl(store / "far", server | {"fetcher.warc": "true"}),
+        Crawl(store / "spark", server | SPARK),
+        Crawl(tmp_path, {}),
+    ]
     now = int(time.time() * 1000)
     with SiteServer() as site:
         seeds = write_seeds(tmp_path, site.site)
@@ -167,6 +177,7 @@ def test_a_round_there_leaves_what_it_leaves_here(store: StorePath, server: dict
             crawl.run(inject, crawl.db, seeds, now=now)
         paths = [crawl.generate(now) for crawl in crawls]
         crawls[0].run(fetch, paths[0], now=0)
+    assert [path.read_bytes()[:2] for path in (paths[0] / WARC).iterdir()] == [b"\x1f\x8b"]
     for crawl, path in zip(crawls, paths, strict=True):
         assert segment_records(path / CRAWL_GENERATE) == segment_records(paths[0] / CRAWL_GENERATE)
         if path is not paths[0]:
