@@ -43,7 +43,7 @@ def own_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder for temporary files of all executors; Spark runs as long as the module takes."""
     folder = tmp_path_factory.mktemp("machine")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMPDIR", str(folder))
+        patch.setitem(SPARK, "spark__executorEnv__TMPDIR", str(folder))  # Java may be there from an earlier test
         patch.setattr(farsegment.tempfile, "tempdir", str(folder))
         yield folder
         session.stop()
