@@ -6,6 +6,7 @@ Tests that need more golden files than the subset in tests/golden/data are skipp
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,6 +22,8 @@ from tests.support.golden import GOLDEN, HAS_ALL
 if TYPE_CHECKING:
     from tests.support.devtools import Chromium
 
+gc.disable()  # until all tests are collected: nothing of them goes away before the end
+
 settings.register_profile("minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("minutch")
 
@@ -33,6 +36,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):
         with suppress(OSError):  # nowhere to keep them: each process compiles them
             library.warm()
+
+
+def pytest_collection_finish() -> None:
+    """From here on Python looks for cycles again, and no more at the tests themselves."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -96,8 +105,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are cores: some tests wait for a timeout."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+    """Two more than there are cores: a third of the time tests wait, for a timeout or for a process."""
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)

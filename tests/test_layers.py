@@ -89,17 +89,26 @@ def _module(name: str, base: str) -> str:
 
 
 @cache
+def files(folder: str) -> dict[str, Path]:
+    """Module name → file."""
+    return {name_of(path): path for path in sorted((PROJECT / folder).rglob("*.py"))}
+
+
+@cache
+def source(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def sources(folder: str) -> dict[str, ast.Module]:
     """Module name → syntax tree."""
-    return {
-        name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted((PROJECT / folder).rglob("*.py"))
-    }
+    return {name: source(path) for name, path in files(folder).items()}
 
 
-@pytest.mark.parametrize("module", sorted(sources("minutch")))
+@pytest.mark.parametrize("module", sorted(files("minutch")))
 def test_imports_point_down(module: str) -> None:
     mine = layer(module)
-    for other in imports(sources("minutch")[module]):
+    for other in imports(source(files("minutch")[module])):
         if other == "minutch" or not other.startswith("minutch."):
             assert other.partition(".")[0] != "plugins"
             continue
@@ -119,13 +128,13 @@ def test_boxes_take_from_each_other_only_what_is_below_jobs() -> None:
     assert circles == []
 
 
-@pytest.mark.parametrize("module", sorted(sources("plugins")))
+@pytest.mark.parametrize("module", sorted(files("plugins")))
 def test_plugins_import_what_they_may(module: str) -> None:
     folder = module.split(".")[1]
     manifest = ElementTree.parse(PROJECT / "plugins" / folder / "plugin.xml").getroot()
     required = {element.get("plugin", "").replace("-", "_") for element in manifest.iter("import")}
     package = module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
-    for other in imports(sources("plugins")[module], package):
+    for other in imports(source(files("plugins")[module]), package):
         if other.startswith("minutch"):
             name = other.removeprefix("minutch.")
             may = PLUGIN_MAY
@@ -160,12 +169,12 @@ def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("module", sorted(sources("minutch")))
+@pytest.mark.parametrize("module", sorted(files("minutch")))
 def test_only_the_command_line_looks_outside(module: str) -> None:
     """argv, environment and working directory are cli.py's."""
     if module in ("minutch.cli", "minutch.__main__"):
         return
-    for node in ast.walk(sources("minutch")[module]):
+    for node in ast.walk(source(files("minutch")[module])):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             pair = (node.value.id, node.attr)
             assert pair not in {("sys", "argv"), ("os", "environ"), ("os", "getenv"), ("os", "getcwd")}, pair

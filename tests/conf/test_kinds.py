@@ -12,9 +12,8 @@ from minutch.conf.check import FLOATS, check
 from minutch.conf.kinds import KINDS
 from minutch.errors import ConfigError
 
-DEFAULTS = {
-    name: Configuration.load([]).expand(value).strip() for name, value in Configuration.load([]).defaults.items()
-}
+CONF = Configuration.load([])
+DEFAULTS = {name: CONF.expand(value).strip() for name, value in CONF.defaults.items()}
 TRUTHS = sorted(name for name, value in DEFAULTS.items() if value in ("true", "false"))
 FRACTIONS = sorted({name for name, value in DEFAULTS.items() if re.fullmatch(r"-?\d*\.\d+[fd]?", value)} | FLOATS)
 WHOLE = sorted({name for name, value in DEFAULTS.items() if re.fullmatch(r"-?\d+", value)} - FLOATS)
