@@ -97,8 +97,8 @@ def _zlib_decompress(data: bytes, most: int) -> bytes:
 def _streams_of_thread() -> ZlibStreams:
     """libdeflate for whole streams of ordinary size.
 
-    ISA-L takes little more, but its checksum leaves the upper halves of vector registers in use, by which everything
-    that runs afterwards (Lexbor above all) loses a tenth of its speed.
+    ISA-L takes little more, but what runs after its checksum (Lexbor above all) loses a tenth of its speed, most likely
+    since the upper halves of vector registers stay in use.
     """
     found: ZlibStreams | None = getattr(_kept, "streams", None)
     if found is None:

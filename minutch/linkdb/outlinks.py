@@ -86,9 +86,8 @@ def spread(batch: Batch, unwanted: int) -> Links | None:
     size = int(batch.value_len.sum(dtype=np.int64)) + 1024
     pages, state = from_series(keys_of(batch)), np.zeros(5, np.int64)
     scratch = np.empty(_RECORD_ROOM, np.uint8)
-    out = np.frombuffer(
-        mmap(-1, size * _TYPICAL_RATIO), np.uint8
-    )  # NumPy asks for huge pages: clearing those costs more
+    # Not by NumPy, which asks for huge pages: clearing those costs more.
+    out = np.frombuffer(mmap(-1, size * _TYPICAL_RATIO), np.uint8)
     views = [np.empty((size // _LINK, 4), np.int32) for _ in range(3)]
     hosts = np.empty(size // _LINK, np.int8)
     function = libdeflate().zlib_decompress_ex
