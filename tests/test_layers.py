@@ -37,6 +37,7 @@ PLUGIN_MAY = {
     "log",
     "clock",
     "state",
+    "scratch",
 }
 PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd", "tables.wholefile"}
 PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}

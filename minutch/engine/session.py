@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
+from minutch import scratch
 from minutch.conf import Configuration
 from minutch.engine.shipping import NAME, write_archive
 from minutch.errors import ConfigError, MinutchError
@@ -64,11 +64,11 @@ def context_of(conf: Configuration) -> Any:
     with _lock:
         if key not in _running:
             stop()
-            folder = TemporaryDirectory(prefix="minutch-spark-")  # executors take the archive from here
+            folder = scratch.make("spark")  # executors take the archive from here
             if not is_local:
-                wanted |= _shipped(conf, Path(folder.name), wanted)
+                wanted |= _shipped(conf, folder, wanted)
             _running[key] = _started(wanted)
-            atexit.register(folder.cleanup)
+            atexit.register(scratch.remove, folder)
             atexit.register(stop)
         return _running[key]
 

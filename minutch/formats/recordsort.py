@@ -5,7 +5,6 @@ Records with equal keys stay in the order in which they came.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from heapq import merge
@@ -13,6 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.scratch import scratch
 
 Record = tuple[bytes, bytes]
 
@@ -48,7 +48,7 @@ def sort_records(
             size += len(record[0]) + len(record[1])
             if size >= run_bytes:
                 if folder is None:
-                    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minutch-", dir=directory)))
+                    folder = stack.enter_context(scratch("sort", directory))
                 files.append(_write_run(folder / f"run-{len(files)}", sorted(run, key=order)))
                 run.clear()
                 size = 0

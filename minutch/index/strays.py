@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
@@ -23,6 +21,7 @@ from minutch.plugin.chains import SCOPE_INDEXER, URLNormalizers
 from minutch.records import crawldatum as status
 from minutch.records.batch import Batch, string_column
 from minutch.records.crawldatum_columns import decode_packed
+from minutch.scratch import scratch
 from minutch.segment.store import CRAWL_PARSE, Segment
 from minutch.tables.crawldata import CRAWL_DATUM
 from minutch.tables.frame import concat, decode_keys, empty, encode_keys
@@ -67,8 +66,8 @@ def find_strays(
     """The strays of a job's inputs. Raises FormatError."""
     normalizers = URLNormalizers(conf, SCOPE_INDEXER) if normalize else None
     with (
-        TemporaryDirectory(prefix="minutch-index-") as folder,
-        Shuffle(1, STRAYS, budget=memory_budget(conf) // SHARE, spill=Path(folder)) as shuffle,
+        scratch("index") as folder,
+        Shuffle(1, STRAYS, budget=memory_budget(conf) // SHARE, spill=folder) as shuffle,
     ):
         for frame in _of_crawl_parse(inputs, segments, normalizers):
             shuffle.add(frame)

@@ -13,15 +13,13 @@ import contextlib
 import itertools
 import logging
 import re
-import shutil
 import signal
-import tempfile
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
+from minutch import scratch
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.processes import start_command
@@ -95,7 +93,7 @@ class JobTable:
         self._numbers = itertools.count(1)
         self._turn = asyncio.Semaphore(at_a_time)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._folder = Path(tempfile.mkdtemp(prefix="minutch-service-"))
+        self._folder = scratch.make("service")
 
     def __iter__(self) -> itertools.chain[Job]:
         return itertools.chain(list(self._jobs.values()))
@@ -154,7 +152,7 @@ class JobTable:
         for job in self:
             self._kill(job)
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        scratch.remove(self._folder)
 
     # -- one job -----------------------------------------------------------------------------------------------
 

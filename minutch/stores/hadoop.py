@@ -18,15 +18,16 @@ import subprocess
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp, mkstemp
+from tempfile import mkstemp
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, StoreError
+from minutch.scratch import make as make_scratch
+from minutch.scratch import remove as remove_scratch
 
 HADOOP: Final = "spark.hadoop."
 PREFIXES: Final = ("fs.", "dfs.", "ipc.", "hadoop.")
@@ -114,8 +115,8 @@ class _Hadoop:
     def scratch(self) -> str:
         """The folder in which files lie while they travel."""
         if not self._scratch:
-            self._scratch = mkdtemp(prefix="minutch-files-", dir=self.settings.scratch or None)
-            atexit.register(partial(shutil.rmtree, self._scratch, ignore_errors=True))
+            self._scratch = str(make_scratch("files", self.settings.scratch))
+            atexit.register(remove_scratch, Path(self._scratch))
         return self._scratch
 
     def stop(self) -> None:

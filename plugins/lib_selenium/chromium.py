@@ -17,11 +17,11 @@ import logging
 import os
 import shutil
 import signal
-import tempfile
 import time
 from pathlib import Path
 from typing import Final
 
+from minutch import scratch
 from minutch.errors import ConfigError
 
 from .devtools import Connection, PipeChannel
@@ -120,7 +120,7 @@ class Chromium:
             log.warning(
                 "the browser runs as root, so it has no sandbox of its own: run crawls with a browser as a user"
             )
-        profile = Path(tempfile.mkdtemp(prefix="minutch-browser-"))
+        profile = scratch.make("browser")
         started = time.monotonic()
         pid, source, target = _spawn(program, arguments(settings), profile)
         connection = Connection(await PipeChannel.open(source, target))
@@ -156,7 +156,7 @@ class Chromium:
                     os.kill(pid, signal.SIGKILL)
         while not _has_ended(self.pid):
             await asyncio.sleep(0.02)
-        shutil.rmtree(self._profile, ignore_errors=True)
+        scratch.remove(self._profile)
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):
