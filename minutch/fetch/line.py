@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from minutch.fetch.stats import FetchStats
 log = logging.getLogger(__name__)
 
 SECONDS: Final = 5.0
-"""How long a task tries to reach the fetch."""
+"""How long a task tries to reach the fetch, and how long the fetch waits for who has called to prove who that is."""
 TICK: Final = 1.0
 """Seconds between two looks at all tasks."""
 _GONE: Final = (OSError, EOFError)
@@ -92,16 +93,19 @@ class Switchboard:
     def _answer(self, server: socket.socket, key: bytes) -> None:
         while not self._closed.is_set():
             with suppress(OSError):  # nobody for a while, or somebody who is gone already
-                caller = Connection(server.accept()[0].detach())
-                threading.Thread(target=self._hear, args=(caller, key), daemon=True).start()
+                threading.Thread(target=self._hear, args=(server.accept()[0], key), daemon=True).start()
 
-    def _hear(self, caller: Connection, key: bytes) -> None:
+    def _hear(self, call: socket.socket, key: bytes) -> None:
         """One task, to its end."""
         number = -1
+        caller = Connection(os.dup(call.fileno()))
         try:
-            deliver_challenge(caller, key)
-            answer_challenge(caller, key)
-            number = caller.recv()
+            with call:
+                call.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _seconds(SECONDS))
+                deliver_challenge(caller, key)
+                answer_challenge(caller, key)
+                number = caller.recv()
+                call.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _seconds(0))
             self._orders.put(caller)
             while True:
                 self._snapshots[number] = caller.recv()
@@ -143,6 +147,11 @@ def _server(host: str) -> socket.socket:
         server = socket.create_server(("", 0), family=family)
     server.settimeout(_PATIENCE)
     return server
+
+
+def _seconds(seconds: float) -> bytes:
+    """A `struct timeval`; 0 is for ever."""
+    return struct.pack("ll", int(seconds), 0)
 
 
 def _send(callers: list[Connection], orders: Any) -> None:
