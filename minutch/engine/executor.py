@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from minutch import log as logs
-from minutch.engine.contests import judged
+from minutch.engine.contests import judged, room_for
 from minutch.engine.interface import Contest, Partition, Read, Reduce, Regroup, ShuffledPart, Source, Task, Write
 from minutch.engine.shipping import NAME, Packed
 from minutch.errors import MinutchError
@@ -173,15 +173,14 @@ class ShuffleTask(_Wrapped):
     def entries(self, read: Read[Any], number: int, piece: Any) -> Iterator[Entry]:
         """What a piece becomes."""
         done = _Done()
-        task, rows, entries = Task(advance=done), 0, 0
+        task, found, entries = Task(advance=done), _Done(), 0
         try:
-            for table in _joined(self.prepared(read(task, piece))):
-                rows += len(table)
+            for table in _joined(self.prepared(found.counted(read(task, piece)))):
                 for part, own in enumerate(self.shares(table)):
                     if len(own):
                         yield (part, self.shuffle, number, entries), packed_table(own)
                 entries += 1
-            outcome = Outcome(rows, [task.counters], done.count)
+            outcome = Outcome(found.count, [task.counters], done.count)
         except MinutchError as error:
             outcome = Outcome(None, [], 0, error=error)
         yield (0, self.shuffle, number, LAST), pickle.dumps(outcome)
@@ -203,7 +202,9 @@ URL: Final = "url"
 
 @dataclass(frozen=True)
 class EnterTask(ShuffleTask):
-    """The way into a contest: rows to the contest that they are in, to be sorted by rank."""
+    """The way into a contest: rows up to the rank `last` to the contest that they are in, to be sorted by rank."""
+
+    last: int
 
     def load(self) -> Any:
         function, _ = super().load()
@@ -218,7 +219,10 @@ class EnterTask(ShuffleTask):
         """With their ranks."""
         contest = self._contest
         for table in tables:
-            ranks = np.frombuffer(contest.ranks_in(table).astype(">u8").tobytes(), np.uint8)
+            found = contest.ranks_in(table)
+            within = found <= np.uint64(self.last)
+            table = table.filter(pl.Series(within))
+            ranks = np.frombuffer(found[within].astype(">u8").tobytes(), np.uint8)
             places, sizes = np.arange(0, len(ranks), 8), np.full(len(table), 8, np.int32)
             rank = string_column(RANK, ranks, places, sizes)
             yield table.select(rank, pl.col("key").alias(URL), pl.exclude("key"))
@@ -233,7 +237,7 @@ class EnterTask(ShuffleTask):
 
 @dataclass(frozen=True)
 class JudgeTask(_Wrapped):
-    """A contest: its rows in, those that have got a place out, with the number of rows that were looked at."""
+    """A contest: its rows in, of `total` in all contests; what has become of them out."""
 
     total: int
 
@@ -244,7 +248,7 @@ class JudgeTask(_Wrapped):
         counters = Counters()
         try:
             with _opened(part, entries, [source], budget) as (partition,):
-                windows = ([table] for table in _windows(partition.sorted(), contest.room))
+                windows = ([table] for table in _windows(partition.sorted(), room_for(contest.places)))
                 placed = judged(contest, range(part, part + 1), windows, counters, self.total)
                 outcome = Outcome(placed, [counters], 0)
         except MinutchError as error:
@@ -420,12 +424,18 @@ class _Open(ShuffledPart):
 
 @dataclass
 class _Done:
-    """Counts records for progress, which the driver shows."""
+    """Counts records, for progress, which the driver shows."""
 
     count: int = field(default=0)
 
     def __call__(self, count: int = 1) -> None:
         self.count += count
+
+    def counted(self, tables: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """The tables; their rows are counted."""
+        for table in tables:
+            self.count += len(table)
+            yield table
 
 
 def _attempt_folder(folder: Path) -> Path:

@@ -156,8 +156,8 @@ class Contest(Protocol):
         """How many contests there are."""
 
     @property
-    def room(self) -> int:
-        """Rows that are best taken at a time."""
+    def places(self) -> int | None:
+        """How many rows may get a place, in all contests; None where all of them have to be there at a time."""
 
     def ranks_in(self, table: pl.DataFrame) -> Ranks:
         """The rank of each row: lower ones come first."""
@@ -255,6 +255,7 @@ class Engine(Protocol):
         pieces: Sequence[T],
         contest: Contest,
         schema: pl.Schema,
+        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Placed:

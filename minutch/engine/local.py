@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from minutch.conf import Configuration
 from minutch.engine.interface import (
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
     from minutch.tables.shuffle import Shuffle
     from minutch.tables.spans import Place
+
+_SHARE: Final = 4
+"""Of `minutch.memory`, for the rows of a contest."""
+_ROW: Final = 150
+"""What one of these takes of memory, about; its strings lie in files."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -157,12 +162,15 @@ class LocalEngine:
         pieces: Sequence[T],
         contest: Contest,
         schema: pl.Schema,
+        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Placed:
         """A window of the best after the other; for each the pieces are read, side by side."""
-        from minutch.engine.contests import judged
+        from minutch.engine.contests import judged, room_for
         from minutch.tables.window import LAST, Window
+
+        room = max(room_for(contest.places), memory_budget(conf) // _SHARE // _ROW)
 
         def enter(window: Window, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
             number, piece = numbered
@@ -175,17 +183,17 @@ class LocalEngine:
         def windows(window: Window) -> Iterator[list[pl.DataFrame]]:
             yield window.tables()
             while window.last < LAST:
-                window = Window(window.last + 1, contest.room, contest.ranks_in)
+                window = Window(window.last + 1, room, contest.ranks_in)
                 for_each(partial(enter, window, task=Task()), enumerate(pieces))
                 yield window.tables()
 
-        first = Window(0, contest.room, contest.ranks_in)
+        first = Window(0, room, contest.ranks_in)
         entered = for_each(lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces))
         total = sum(rows for rows, _ in entered)
         for _, counted in entered:
             counters.merge(counted)
-        rows, seen = judged(contest, range(contest.parts), windows(first), counters, total)
-        return Placed(rows, total - seen)
+        placed = judged(contest, range(contest.parts), windows(first), counters, total)
+        return Placed(placed.rows, total - placed.seen)
 
     def write(
         self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None

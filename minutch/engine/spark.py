@@ -4,7 +4,7 @@
     shuffle   the same, then Spark's own shuffle of the entries of `executor`, by Hadoop's partition of their rows
     reduce    a Spark task for each partition, to which its entries of all shuffles come
     stream    some items at a time, a Spark task for each
-    contest   as shuffle, sorted by rank; then a Spark task for each contest
+    contest   as shuffle, of the best rows as a sample says, sorted by rank; then a Spark task for each contest
     write     a Spark task for each partition
 
 A shuffle runs as soon as it is asked for: its counts are taken from partition 0, to which they were sent, and Spark
@@ -28,6 +28,7 @@ from typing import Any, Final, TypeVar
 import polars as pl
 
 from minutch.conf import Configuration
+from minutch.engine.contests import Judged, Sketching, rank_of, room_for, sampled
 from minutch.engine.executor import (
     ATTEMPTS,
     LAST,
@@ -68,6 +69,7 @@ from minutch.stores import hadoop
 from minutch.tables.parallel import memory_budget, number_of_parts, workers
 from minutch.tables.shuffle import Shuffle
 from minutch.tables.spans import SPAN_SIZE, Piece, Place, data_file
+from minutch.tables.window import LAST as LAST_RANK
 from minutch.tables.workfolders import remove
 
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
@@ -76,6 +78,8 @@ SPLIT_SIZE: Final = 128 << 20
 JARS: Final = "spark.executor.extraClassPath"
 HOST: Final = "spark.driver.host"
 
+MORE: Final = 8
+"""So many times the rows compete in a contest that has to begin again."""
 AHEAD: Final = 2
 """Items of a stream for each core that are worked on at a time."""
 
@@ -93,6 +97,7 @@ class _Rows:
     schema: pl.Schema
     entries: Any
     rows: int
+    """That were found; in a contest not all of them travel."""
     counters: Counters = field(default_factory=Counters)
 
     @property
@@ -147,13 +152,15 @@ class SparkEngine:
         self, function: Callable[[Task, T], R], pieces: Sequence[T], counters: Counters, progress: Progress
     ) -> Iterator[R]:
         """The results come to the driver, all of them."""
-        if not pieces:
-            return
-        tasks = self._pieces(pieces).mapPartitions(MapTask(self._setup, Packed.of(function)))
-        for outcome in _outcomes(run(self._context, tasks.collect)):
+        for outcome in self._mapped(function, pieces):
             counters.merge(outcome.counters[0])
             progress.advance(outcome.done)
             yield outcome.result
+
+    def _mapped(self, function: Callable[[Task, T], Any], pieces: Sequence[T]) -> Iterator[Outcome]:
+        if pieces:
+            tasks = self._pieces(pieces).mapPartitions(MapTask(self._setup, Packed.of(function)))
+            yield from _outcomes(run(self._context, tasks.collect))
 
     @contextmanager
     def shuffle(
@@ -254,21 +261,45 @@ class SparkEngine:
         pieces: Sequence[T],
         contest: Contest,
         schema: pl.Schema,
+        conf: Configuration,
         counters: Counters,
         progress: Progress,
     ) -> Placed:
-        """A task for each contest, to which its rows come, sorted by rank."""
-        enter = EnterTask(self._setup, Packed.of((find, contest)), next(_numbers), contest.parts)
-        columns = {RANK: pl.Binary()} | {URL if name == "key" else name: kind for name, kind in schema.items()}
-        rows = self._spread(self._pieces(pieces).mapPartitions(enter), enter, pl.Schema(columns), progress)
+        """A task for each contest, to which its rows come, sorted by rank.
+
+        Where places are limited, a sample says up to which rank rows are likely to be wanted, so that of many only
+        these travel; if they do not do, it begins again with more of them.
+        """
+
+        def enter(last: int, progress: Progress | None) -> _Rows:
+            task = EnterTask(self._setup, Packed.of((find, contest)), next(_numbers), contest.parts, last)
+            columns = {RANK: pl.Binary()} | {URL if name == "key" else name: kind for name, kind in schema.items()}
+            return self._spread(self._pieces(pieces).mapPartitions(task), task, pl.Schema(columns), progress)
+
+        samples, share = sampled(pieces) if contest.places is not None else ([], 0.0)
+        sketches = [outcome.result for outcome in self._mapped(Sketching(find, contest), samples)]
+        room = room_for(contest.places)
+        last = rank_of(sketches, room * share)
+        rows = enter(last, progress)
         counters.merge(rows.counters)
-        judge = JudgeTask(self._setup, Packed.of((contest, rows.travelling, self._budget)), rows.rows)
-        judged = rows.entries.mapPartitionsWithIndex(judge)
-        outcomes = list(_outcomes(run(self._context, judged.collect)))
+        while True:
+            counted = Counters()
+            placed = self._judged(contest, rows, counted)
+            if placed.is_full or last == LAST_RANK:
+                counters.merge(counted)
+                return Placed(placed.rows, rows.rows - placed.seen)
+            room *= MORE
+            last = rank_of(sketches, room * share)
+            rows = enter(last, None)
+
+    def _judged(self, contest: Contest, rows: _Rows, counters: Counters) -> Judged:
+        """What becomes of the rows of all contests."""
+        task = JudgeTask(self._setup, Packed.of((contest, rows.travelling, self._budget)), rows.rows)
+        outcomes = list(_outcomes(run(self._context, rows.entries.mapPartitionsWithIndex(task).collect)))
         for outcome in outcomes:
             counters.merge(outcome.counters[0])
-        tables, seen = zip(*(outcome.result for outcome in outcomes), strict=True)
-        return Placed(pl.concat(tables), rows.rows - sum(seen))
+        tables, seen, full = zip(*(outcome.result for outcome in outcomes), strict=True)
+        return Judged(pl.concat(tables), sum(seen), all(full))
 
     def write(
         self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None

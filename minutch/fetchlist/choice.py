@@ -31,7 +31,7 @@ from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.tables.crawldata import scan
 from minutch.tables.frame import decode_keys, empty
-from minutch.tables.parallel import for_each, memory_budget, number_of_parts
+from minutch.tables.parallel import for_each, number_of_parts
 from minutch.tables.spans import Place
 from minutch.tables.window import Ranks
 
@@ -41,14 +41,6 @@ if TYPE_CHECKING:
 CURRENT_TIME_PROPERTY: Final = "generate.curTime"
 HOSTDB_PROPERTY: Final = "generate.hostdb"
 _MS_PER_DAY: Final = 86_400_000
-
-
-_ROOM: Final = 4
-_MORE_ROOM: Final = 200_000
-"""So many times the places there are, and some more, compete at a time, if memory does not allow for more: the shares
-of reducers may differ much."""
-_ROW_BYTES: Final = 150
-"""What an entry that competes takes of memory, about; its strings lie in files."""
 
 
 class Chosen(NamedTuple):
@@ -112,7 +104,7 @@ class Choice:
         """
         engine = engine_of(self._conf)
         places = engine.pieces(db.require_parts())
-        placed = engine.contest(self._find, places, self, due.SCHEMA, counters, progress)
+        placed = engine.contest(self._find, places, self, due.SCHEMA, self._conf, counters, progress)
         counters.add(select.NOT_IN_TOP, placed.left)
         if len(placed.rows):
             if self._hostdb is not None and self.hosts is None:
@@ -141,13 +133,12 @@ class Choice:
         return number_of_parts(self._conf)
 
     @property
-    def room(self) -> int:
-        """How many entries compete at a time: all, if each may get a place."""
+    def places(self) -> int | None:
+        """As many as the segments have. A HostDb's limits are read for the hosts of all entries that are due."""
         options = self.options
         if options.top_n < 0 or options.top_n == select.NO_LIMIT or self._hostdb is not None:
-            return select.NO_LIMIT
-        room = _ROOM * options.top_n * options.max_segments + _MORE_ROOM
-        return max(room, memory_budget(self._conf) // 4 // _ROW_BYTES)
+            return None
+        return options.top_n * options.max_segments
 
     def ranks_in(self, table: pl.DataFrame) -> Ranks:
         """Best first."""

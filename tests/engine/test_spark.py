@@ -16,7 +16,7 @@ from hypothesis import given, settings
 
 from minutch.conf import Configuration
 from minutch.crawldb import crawlcomplete, dedup, domainstats, mergedb, protocolstats
-from minutch.engine import session
+from minutch.engine import contests, session
 from minutch.errors import FormatError
 from minutch.fetchlist import generate
 from minutch.formats.javahash import partition
@@ -46,8 +46,11 @@ ENGINE = ("minutch.engine", "spark.", "mapreduce.input.")
 
 @pytest.fixture(scope="module", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Spark as long as the module takes."""
-    yield
+    """Spark as long as the module takes. Contests are small enough for some to begin again with more rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contests, "_MORE_ROOM", 2)
+        patch.setattr(contests, "_WORTH", 0)
+        yield
     session.stop()
 
 

@@ -14,6 +14,7 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
+from minutch.engine import contests
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
 from minutch.fetchlist import choice, freegen, generate, marks
 from minutch.formats.writables import LongWritable, Text
@@ -207,8 +208,8 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
             patch.setattr(choice, "scan", partial(scan, span_size=span_size))
             patch.setattr(parallel, "workers", lambda cores=cores: cores)
             if memory != "0":  # fewer entries compete at a time than get a place
-                patch.setattr(choice, "_ROOM", 0)
-                patch.setattr(choice, "_MORE_ROOM", parts * 7)
+                patch.setattr(contests, "_ROOM", 0)
+                patch.setattr(contests, "_MORE_ROOM", parts * 7)
             assert run(folder, *arguments, **properties, minutch_memory=memory) == 0
         paths = [*folder.glob("segments/*/crawl_generate/part-r-*"), *folder.glob("db/current/part-r-*/data")]
         results.append({str(path.relative_to(folder)): read_records(path) for path in sorted(paths)})
