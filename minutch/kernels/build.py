@@ -89,7 +89,7 @@ def _kernels() -> tuple[native.Kernel, ...]:
         "inlined": lambda function: numba.njit(function, inline="always", error_model="numpy"),
         "inner": lambda function: numba.njit(function, error_model="numpy"),
     }
-    names = ("native", "memory", *library.modules())
+    names = ("native", "memory", "seeded", *library.modules())
     modules = [importlib.import_module(f"minutch.kernels.{name}") for name in names]
     made: dict[Any, Any] = {}
     for module in modules:

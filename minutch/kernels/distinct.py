@@ -5,38 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.memory import compare
-from minutch.kernels.native import I32, U32, U64, Int, Views, kernel, load8, load64, string_at
-
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(32)
+from minutch.kernels.native import I32, U32, U64, Int, Views, kernel, string_at
+from minutch.kernels.seeded import string_hash
 
 
 @kernel
-def number(views: Views, addresses: U64, slots: I32, hashes: U64, rows: U32, numbers: U32) -> Int:
+def number(views: Views, addresses: U64, seed: Int, slots: I32, hashes: U64, rows: U32, numbers: U32) -> Int:
     """Number the strings: equal ones have one number, in the order in which they come first.
 
     Fills `numbers` with that of each string and `rows` with the first row of each number; returns how many there are.
     `slots` are zeros, a power of two of them and more than there are strings; `hashes` has room for each string.
+    `seed` as in `seeded`.
     """
     mask = len(slots) - 1
     count = np.int64(0)
     for i in range(len(views)):
         size, at = np.int64(views[i, 0]), string_at(views, addresses, i)
-        code = np.uint64(size)
-        done = np.int64(0)
-        while done + 8 <= size:
-            code = (code ^ load64(at + done)) * _MULTIPLIER
-            code ^= code >> _SHIFT
-            done += 8
-        if done < size:
-            rest = np.uint64(0)
-            if size >= 8:
-                rest = load64(at + size - 8)
-            else:
-                for k in range(size):
-                    rest = (rest << np.uint64(8)) | load8(at + k)
-            code = (code ^ rest) * _MULTIPLIER
-            code ^= code >> _SHIFT
+        code = string_hash(at, size, seed)
         slot = np.int64(code) & mask
         while slots[slot]:
             known = np.int64(slots[slot]) - 1

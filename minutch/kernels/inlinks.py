@@ -28,6 +28,7 @@ from minutch.kernels.native import (
     store64,
     string_at,
 )
+from minutch.kernels.seeded import string_hash
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
 """What `compare_hosts` says: the hosts differ, they are the same, or a URL is not plain enough to tell."""
@@ -37,7 +38,6 @@ _HOST_BYTES: Final = np.zeros(256, np.uint8)
 """The lower-case form of each byte that a plain host may have, 0 for others."""
 for _byte in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._":
     _HOST_BYTES[_byte] = bytes((_byte,)).lower()[0]
-_MULTIPLIER: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HTTP: Final = np.uint64(int.from_bytes(b"http", "little"))
 
 
@@ -213,20 +213,6 @@ def _is_equal(views: Views, addresses: U64, i: Int, j: Int) -> Int:
     return True
 
 
-@inner
-def _mixed(value: Int, address: Int, size: Int) -> Int:
-    """A hash with a string mixed in."""
-    at = np.int64(0)
-    while at + 8 <= size:
-        value = (value ^ load64(address + at)) * _MULTIPLIER
-        value ^= value >> np.uint64(29)
-        at += 8
-    while at < size:
-        value = (value ^ load8(address + at)) * _MULTIPLIER
-        at += 1
-    return value ^ value >> np.uint64(32)
-
-
 @kernel
 def merge(
     order: U32,
@@ -237,12 +223,14 @@ def merge(
     anchors: Views,
     anchor_addresses: U64,
     limit: Int,
+    seed: Int,
     rows: U32,
     starts: I64,
 ) -> Int:
     """Make a record of the rows of each key (`order` has them sorted): each link once, at most `limit`, in their order.
 
     Fills `rows`, and `starts` with where in it the records begin and the last one ends; returns how many there are.
+    `seed` as in `seeded`.
     """
     used, count, place = np.int64(0), np.int64(0), np.int64(0)
     hashes = np.empty(64, np.uint64)
@@ -276,8 +264,9 @@ def merge(
                 if used - begin >= limit:
                     break
                 row = np.int64(order[now])
-                mixed = _mixed(np.uint64(0), string_at(urls, url_addresses, row), np.int64(urls[row, 0]))
-                mixed = _mixed(mixed, string_at(anchors, anchor_addresses, row), np.int64(anchors[row, 0]))
+                mixed = string_hash(string_at(urls, url_addresses, row), np.int64(urls[row, 0]), seed)
+                anchor = string_at(anchors, anchor_addresses, row)
+                mixed = string_hash(anchor, np.int64(anchors[row, 0]), np.int64(mixed))
                 slot = np.int64(mixed & np.uint64(size - 1))
                 while slots[slot] >= 0:
                     twin = np.int64(rows[begin + slots[slot]])

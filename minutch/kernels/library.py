@@ -64,7 +64,7 @@ def processor() -> str:
 @cache
 def version() -> str:
     """The name of the folder that this version's object code lies in."""
-    names = ("native", "memory", "primitives", "build", *modules())
+    names = ("native", "memory", "seeded", "primitives", "build", *modules())
     digest = hashlib.sha256(b"".join(_sources()[name] for name in names))
     digest.update(f"{sys.platform} {platform.machine()} {processor()}".encode())
     return f"kernels-{digest.hexdigest()[:16]}"

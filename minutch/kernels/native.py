@@ -182,6 +182,11 @@ def prefetch(address: Int) -> None:
 
 
 @primitive
+def folded_product(a: Int, b: Int) -> Int:
+    """Both halves of the 128-bit product of two uint64, combined by exclusive or: a uint64."""
+
+
+@primitive
 def load8(address: Int) -> Int:
     """The byte at an address, as uint64."""
 

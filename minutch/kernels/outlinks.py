@@ -3,7 +3,7 @@
     verdicts   URL i                       arena[urls[i, 0] :][: urls[i, 1]], its hash in hashes[i]
                what it is stored as        arena[outs[i, 0] :][: outs[i, 1]]; for a size REJECTED or PENDING
                state                       number of URLs | bytes of the arena that are used
-               slots                       open addressing by hash: i + 1, or 0
+               slots                       open addressing by hash (of `seeded`): i + 1, or 0
     pages      start of the run in `data` | links in it | start and size of the page's own URL in `selves`
 
 Links are runs of serialized Outlinks (minutch.records.outlinkrun), URLs UTF-8.
@@ -30,9 +30,9 @@ from minutch.kernels.native import (
     inlined,
     inner,
     kernel,
-    load64,
     string_at,
 )
+from minutch.kernels.seeded import string_hash
 
 REJECTED: Final = -1
 PENDING: Final = -2
@@ -42,30 +42,12 @@ RECORD_HEAD: Final = 8
 _INLINE: Final = 12
 _VINT: Final = 5
 """Bytes that a VInt may have."""
-_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT: Final = np.uint64(32)
-_BYTE: Final = np.uint64(8)
 
 
 @inlined
 def _address(buf: U8, at: Int) -> Int:
     """The address of a byte of an array."""
     return np.int64(buf.ctypes.data) + at
-
-
-@inner
-def _hash(buf: U8, at: Int, size: Int) -> Int:
-    """A hash of 64 bits."""
-    address = _address(buf, at)
-    value = np.uint64(size)
-    for i in range(0, size - 7, 8):
-        value = (value ^ load64(address + i)) * _MULTIPLIER
-        value ^= value >> _SHIFT
-    rest = np.uint64(0)
-    for i in range(size & ~7, size):
-        rest = (rest << _BYTE) | np.uint64(buf[at + i])
-    value = (value ^ rest) * _MULTIPLIER
-    return value ^ (value >> _SHIFT)
 
 
 @inlined
@@ -76,10 +58,19 @@ def _equal(a: U8, at: Int, b: U8, bt: Int, size: Int) -> Bool:
 
 @inner
 def _verdict(
-    data: U8, at: Int, size: Int, slots: I32, hashes: U64, urls: I64Rows, outs: I64Rows, arena: U8, state: I64
+    data: U8,
+    at: Int,
+    size: Int,
+    seed: Int,
+    slots: I32,
+    hashes: U64,
+    urls: I64Rows,
+    outs: I64Rows,
+    arena: U8,
+    state: I64,
 ) -> Int:
     """The number of a URL in the table, where it is put as PENDING if it is new."""
-    code = _hash(data, at, size)
+    code = string_hash(_address(data, at), size, seed)
     mask = len(slots) - 1
     slot = np.int64(code) & mask
     while slots[slot]:
@@ -115,6 +106,7 @@ def keep_links(
     selves: U8,
     most: Int,
     longest: Int,
+    seed: Int,
     slots: I32,
     hashes: U64,
     urls: I64Rows,
@@ -146,7 +138,7 @@ def keep_links(
                 continue
             if _is_longer(data, start, length, longest):
                 continue
-            i = _verdict(data, start, length, slots, hashes, urls, outs, arena, state)
+            i = _verdict(data, start, length, seed, slots, hashes, urls, outs, arena, state)
             stored = outs[i, 1]
             if stored == REJECTED:
                 continue

@@ -100,6 +100,16 @@ def _prefetch(typingctx: Any, address: Any) -> Any:
     return types.void(types.int64), codegen
 
 
+def _folded_product(typingctx: Any, a: Any, b: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(value, wide) for value in args))
+        halves = product, builder.lshr(product, ir.Constant(wide, 64))
+        return builder.xor(*(builder.trunc(half, ir.IntType(64)) for half in halves))
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
 def _loader(bits: int) -> Any:
     def load(typingctx: Any, address: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -144,6 +154,7 @@ PRIMITIVES: dict[str, Any] = {
     "call7": intrinsic(_call7),
     "copy_bytes": intrinsic(_copy_bytes),
     "prefetch": intrinsic(_prefetch),
+    "folded_product": intrinsic(_folded_product),
     "load8": _loader(8),
     "load32": _loader(32),
     "load64": _loader(64),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.native import I64, U8, U32, U64, Flags, Int, inlined, kernel
+from minutch.kernels.seeded import word_hash
 
 _ALONE = 0x1_0000
 """In a table of characters: each of these is a word of its own."""
@@ -49,10 +50,11 @@ def word_hashes(text: U8, table: U32, words: U64) -> Int:
 
 
 @kernel
-def simhash(words: U64, count: Int, width: Int, seen: U64, result: U64) -> None:
+def simhash(words: U64, count: Int, width: Int, seed: Int, seen: U64, result: U64) -> None:
     """The SimHash of the first `count` words: for each bit, what most of the different runs of `width` words have.
 
-    `seen` is all zeros, at least twice as many as there are words, and a power of two.
+    `seen` is all zeros, at least twice as many as there are words, and a power of two. Where in it a run has
+    its place goes by `seed`, as in `seeded`: a page knows the words' own hashes.
     """
     ones = np.zeros(64, np.int32)
     mask = np.uint64(len(seen) - 1)
@@ -64,7 +66,7 @@ def simhash(words: U64, count: Int, width: Int, seen: U64, result: U64) -> None:
             value = mixed(value * np.uint64(_PRIME) + words[k] + np.uint64(_GOLDEN))
         if value == 0:
             value = np.uint64(1)
-        at = value & mask
+        at = word_hash(value, seed) & mask
         while seen[at] != 0 and seen[at] != value:
             at = (at + np.uint64(1)) & mask
         if seen[at] == value:

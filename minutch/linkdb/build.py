@@ -21,6 +21,7 @@ from minutch.engine.interface import Read
 from minutch.job import Counters, Progress
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
+from minutch.kernels.seeded import SEED
 from minutch.linkdb.rules import LINKS_SCHEMA, UrlChain
 from minutch.linkdb.store import LinkDb
 from minutch.records.linksets import LinkSets, Rows
@@ -94,5 +95,5 @@ def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
     links = links.rechunk()
     keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
     rows, starts = np.empty(len(order), np.uint32), np.empty(len(order) + 1, np.int64)
-    count = inlinks_kernels.merge(order, *keys[:2], *urls[:2], *anchors[:2], limit, rows, starts)
+    count = inlinks_kernels.merge(order, *keys[:2], *urls[:2], *anchors[:2], limit, SEED, rows, starts)
     return LinkSets(links, rows[: starts[count]], starts[: count + 1])

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from minutch.kernels import simhash as kernels
+from minutch.kernels.seeded import SEED
 from minutch.parse.signature import MD5Signature
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def simhash(text: str) -> int | None:
     if not count:
         return None
     result = np.zeros(1, np.uint64)
-    kernels.simhash(words, count, _SHINGLE, np.zeros(1 << (2 * count - 1).bit_length(), np.uint64), result)
+    kernels.simhash(words, count, _SHINGLE, SEED, np.zeros(1 << (2 * count - 1).bit_length(), np.uint64), result)
     return int(result[0])
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from minutch.formats.javaio import decode_text, encode_text
 from minutch.kernels.outlinks import REJECTED, keep_links, settle, view_urls
+from minutch.kernels.seeded import SEED
 from minutch.kernels.sieve import ASK, UNKNOWN, sift
 from minutch.records.outlinkrun import OutlinkRun
 
@@ -69,7 +70,7 @@ class VerdictTable:
         settled = int(self._state[0])
         while True:
             columns = self._slots, self._hashes, self._urls, self._outs, self._arena, self._state
-            pending = keep_links(data, table, selves, most, longest, *columns, kept, counts, ends)
+            pending = keep_links(data, table, selves, most, longest, SEED, *columns, kept, counts, ends)
             if not pending:
                 break
             if pending < 0:

@@ -234,13 +234,13 @@ def _numbered(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     import numpy as np
     import polars as pl
 
-    from minutch.kernels import distinct
+    from minutch.kernels import distinct, seeded
     from minutch.kernels.arrow import from_series
 
     strings, count = from_series(values), len(values)
     slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
     hashes, rows, numbers = np.empty(count, np.uint64), np.empty(count, np.uint32), np.empty(count, np.uint32)
-    found = distinct.number(*strings[:2], slots, hashes, rows, numbers)
+    found = distinct.number(*strings[:2], seeded.SEED, slots, hashes, rows, numbers)
     return pl.Series(rows[:found]), pl.Series(numbers)
 
 
