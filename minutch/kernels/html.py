@@ -81,6 +81,13 @@ def is_blank(byte: Int) -> Bool:
     return byte == 32 or (byte >= 9 and byte <= 13)
 
 
+@inlined
+def _has_high_bit(address: Int) -> Bool:
+    """Whether one of the 32 bytes at an address is not ASCII."""
+    first, second = load64(address) | load64(address + 8), load64(address + 16) | load64(address + 24)
+    return (first | second) & HIGH_BITS != 0
+
+
 @kernel
 def is_utf8(data: U8) -> Bool:
     """Whether these are bytes of UTF-8, as the standard has it: no surrogates, nothing longer than it has to be."""
@@ -88,6 +95,10 @@ def is_utf8(data: U8) -> Bool:
     while i < size:
         first = data[i]
         if first < 0x80:
+            while i + 32 <= size and not _has_high_bit(data.ctypes.data + i):
+                i += 32
+            if i == size:
+                return True
             high = load64(data.ctypes.data + i) & HIGH_BITS if i + 8 <= size else np.uint64(0x8000)
             i += first_marked(high) if high != 0 else 8
             continue

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.memory import compare, put_int, put_vint, vint_at, vint_size
+from minutch.kernels.memory import compare, put_int, put_vint, vint_at
 from minutch.kernels.native import (
     I32,
     I64,
@@ -195,20 +195,26 @@ def settle(
 
 
 @kernel
-def linked_records(data: U8, count: Int, value: U8, out: U8) -> Int:
-    """A record of a SequenceFile for each link of a run, its URL for a key, all with one value; the bytes written."""
+def linked_records(data: U8, runs: I64Rows, values: U8, out: U8, ends: I64) -> None:
+    """A record of a SequenceFile for each link of each run, its URL for a key, all of a run with one value.
+
+    Runs stand back to back in `data`, with a row each in `runs`: links in it | start and size of the value in `values`.
+    Their records go to `out`, and where those of each run end to `ends`.
+    """
     at = to = 0
     size = len(data)
-    for _ in range(count):
-        length, start = vint_at(data, at, size)
-        key_size = vint_size(length) + length
-        put_int(out, to, key_size + len(value))
-        put_int(out, to + 4, key_size)
-        to += RECORD_HEAD
-        copy_bytes(_address(out, to), _address(data, at), key_size)
-        to += key_size
-        copy_bytes(_address(out, to), _address(value, 0), len(value))
-        to += len(value)
-        length, anchor = vint_at(data, start + length, size)
-        at = anchor + length + 1
-    return to
+    for run in range(len(runs)):
+        value, value_size = _address(values, runs[run, 1]), runs[run, 2]
+        for _ in range(runs[run, 0]):
+            length, start = vint_at(data, at, size)
+            key_size = start - at + length
+            put_int(out, to, key_size + value_size)
+            put_int(out, to + 4, key_size)
+            to += RECORD_HEAD
+            copy_bytes(_address(out, to), _address(data, at), key_size)
+            to += key_size
+            copy_bytes(_address(out, to), value, value_size)
+            to += value_size
+            length, anchor = vint_at(data, start + length, size)
+            at = anchor + length + 1
+        ends[run] = to

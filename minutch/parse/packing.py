@@ -19,7 +19,7 @@ import shutil
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -35,6 +35,7 @@ from minutch.formats.mapfile import DATA, TEXT, MapFileReader, MapFileWriter
 from minutch.formats.recordsort import merge_records, sort_records
 from minutch.formats.sequencefile import RECORD, SequenceFileReader, SequenceFileWriter
 from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, deflate
+from minutch.kernels.native import U8
 from minutch.parse.output import Entry, Linked, PageOutput
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.outlinkrun import OutlinkRun
@@ -103,8 +104,9 @@ class DocumentPacker:
 
     def _crawl_records(self, pages: Sequence[Sequence[Entry]]) -> list[bytes]:
         datums = [entry.datum if isinstance(entry, Linked) else entry[1] for entries in pages for entry in entries]
-        values = iter(self._crawl([self._datum(datum) for datum in datums]))
-        return [b"".join([_entry(entry, next(values)) for entry in entries]) for entries in pages]
+        values = self._crawl([self._datum(datum) for datum in datums])
+        found = iter(_records([entry for entries in pages for entry in entries], values))
+        return [b"".join(islice(found, len(entries))) for entries in pages]
 
     def _datum(self, datum: CrawlDatum) -> bytes:
         if datum.metadata or datum.signature:
@@ -144,25 +146,40 @@ def _short_streams(values: list[bytes]) -> list[bytes]:
     return [packed[at : at + size] for at, size in zip(out_at.tolist(), out_sizes.tolist(), strict=True)]
 
 
-def _entry(entry: Entry, value: bytes) -> bytes:
-    """The records of an entry with this value."""
-    if isinstance(entry, Linked):
-        return linked_records(entry.links, value)
-    return _record(text_key(encode_text(entry[0])), value)
+def _records(entries: Sequence[Entry], values: Sequence[bytes]) -> list[bytes]:
+    """The records of each entry, with its value."""
+    runs = [(entry.links, value) for entry, value in zip(entries, values, strict=True) if isinstance(entry, Linked)]
+    linked = iter(linked_records(runs) if runs else ())
+    return [
+        next(linked) if isinstance(entry, Linked) else _record(text_key(encode_text(entry[0])), value)
+        for entry, value in zip(entries, values, strict=True)
+    ]
 
 
 def _record(key: bytes, value: bytes) -> bytes:
     return _LENGTHS.pack(len(key) + len(value), len(key)) + key + value
 
 
-def linked_records(links: OutlinkRun, value: bytes) -> bytes:
-    """A record for each link, all with one value."""
+def linked_records(runs: Sequence[tuple[OutlinkRun, bytes]]) -> list[bytes]:
+    """A record for each link of each run, all of a run with the value that comes with it."""
     from minutch.kernels.outlinks import RECORD_HEAD
     from minutch.kernels.outlinks import linked_records as write_records
 
-    out = np.empty(len(links.data) + len(links) * (RECORD_HEAD + len(value)), np.uint8)
-    data, packed = (np.frombuffer(part, np.uint8) for part in (links.data, value))
-    return out[: write_records(data, len(links), packed, out)].tobytes()
+    data = b"".join([run.data for run, _ in runs])
+    sizes = [len(value) for _, value in runs]
+    table = np.empty((len(runs), 3), np.int64)
+    table[:, 0] = [run.length for run, _ in runs]
+    table[:, 1], table[:, 2] = np.cumsum(sizes) - sizes, sizes
+    out = np.empty(len(data) + int((table[:, 0] * (RECORD_HEAD + table[:, 2])).sum()), np.uint8)
+    ends = np.empty(len(runs), np.int64)
+    values = b"".join([value for _, value in runs])
+    write_records(np.frombuffer(data, np.uint8), table, np.frombuffer(values, np.uint8), out, ends)
+    return _cut(out, [0, *ends.tolist()])
+
+
+def _cut(data: U8, bounds: Sequence[int]) -> list[bytes]:
+    """The strings between each bound and the next one."""
+    return [data[start:end].tobytes() for start, end in pairwise(bounds)]
 
 
 def unpack_records(crawl: bytes) -> Iterator[tuple[bytes, bytes]]:
