@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import os
 import struct
+from bisect import bisect_right
 from collections.abc import Sequence
 from io import FileIO
+from itertools import accumulate, islice
 from multiprocessing.connection import Connection
 from typing import Final
 
 _COUNT: Final = struct.Struct(">I")
+_AT_ONCE: Final = 512
+"""Strings that one system call is given; systems take 1,024 at least."""
 
 
 class Channel:
@@ -27,12 +31,20 @@ class Channel:
 
     def send(self, strings: Sequence[bytes]) -> None:
         """Write a message. Raises OSError if nobody reads any more."""
-        descriptor = self.connection.fileno()
         lengths = struct.pack(f">{len(strings)}Q", *map(len, strings))
-        for string in (_COUNT.pack(len(strings)) + lengths, *strings):
-            done = os.write(descriptor, string)
-            while done < len(string):
-                done += os.write(descriptor, memoryview(string)[done:])
+        parts = iter([_COUNT.pack(len(strings)) + lengths, *strings])
+        while some := list(islice(parts, _AT_ONCE)):
+            self._write(some)
+
+    def _write(self, strings: list[bytes]) -> None:
+        """Write some strings by as few system calls as there may be: each of them may wake the reader."""
+        descriptor = self.connection.fileno()
+        left: Sequence[bytes | memoryview] = strings
+        while left:
+            done = os.writev(descriptor, left)
+            ends = [*accumulate(map(len, left))]
+            first = bisect_right(ends, done)
+            left = [memoryview(left[first])[done - ends[first] :], *left[first + 1 :]] if first < len(left) else []
 
     def receive(self, most: int) -> list[bytes]:
         """The next message, if it has at most `most` bytes. Raises EOFError at the end of the pipe, OSError else."""

@@ -60,6 +60,8 @@ FINISHING: Final = -2
 """In place of the number of an item: none yet, all of the batch."""
 POLL: Final = 0.5
 """Seconds after which somebody who waits for a worker looks whether it is stuck."""
+_OBJECTS: Final = 250_000
+"""Objects by which those of a batch may grow before a worker looks for cycles among them: few pages need as many."""
 _AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -152,9 +154,9 @@ def _serve(
     task = make_task()
     library.find()
     sandbox.close([connection.fileno()])
-    # Batches are made of objects that live and die together: looking for cycles among them is a tenth of the work.
+    # Batches are made of objects that live and die together: cycles are looked for when one is gone.
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(_OBJECTS, 20, 50)
     channel = Channel(connection)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         while (items := _next_batch(channel)) is not None:
@@ -166,6 +168,8 @@ def _serve(
             at.value = FINISHING
             results = iter(task.finish([result for result, reason in found if not reason]))
             answers.send(channel, [(None, reason) if reason else (next(results), "") for _, reason in found])
+            del items, found, results
+            gc.collect(0)
 
 
 def _next_batch(channel: Channel) -> list[bytes] | None:
