@@ -47,6 +47,8 @@ from functools import lru_cache
 
 PRESCAN: Final = 8192
 """Bytes of a page that are searched for meta elements (NUTCH-2042)."""
+_LONGEST_KEPT: Final = 128
+"""Characters of a header up to which it is remembered what it says."""
 GUESS_LIMIT: Final = 1 << 18
 """Bytes of a page that chardetng is given: it needs 45 µs a kilobyte."""
 
@@ -141,8 +143,15 @@ def _byte_order_mark(data: bytes) -> Charset | None:
 
 def from_header(value: str) -> Charset | None:
     """The charset that a Content-Type header names (EncodingDetector.parseCharacterEncoding), None if unknown."""
+    return _kept_from_header(value) if len(value) <= _LONGEST_KEPT else _from_header(value)
+
+
+def _from_header(value: str) -> Charset | None:
     match = _HEADER.search(value)
     return lookup(match[1].strip().strip('"')) if match else None
+
+
+_kept_from_header = lru_cache(maxsize=512)(_from_header)
 
 
 def from_meta(data: bytes) -> Charset | None:

@@ -82,12 +82,15 @@ class ParserFactory:
 
     def parsers(self, content_type: str) -> list[Parser]:
         """The parsers for a type, best first. Raises ParserNotFound."""
-        name = clean_type(content_type)
-        if name not in self._found:
-            self._found[name] = [instance_of(extension, Parser) for extension in self._matching(name)]
-        if not self._found[name]:
+        found = self._found.get(content_type)  # nearly always a type without parameters
+        if found is None:
+            name = clean_type(content_type)
+            if name not in self._found:
+                self._found[name] = [instance_of(extension, Parser) for extension in self._matching(name)]
+            found = self._found[name]
+        if not found:
             raise ParserNotFound(f"no parser for type {content_type!r} (plugin.includes, {DEFAULT_FILE})")
-        return self._found[name]
+        return found
 
     def _matching(self, name: str) -> list[Extension]:
         ids = self._plugins.by_type.get(name)

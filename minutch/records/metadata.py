@@ -7,7 +7,7 @@ Names are written in the order of Java's HashMap, which `java_names` gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, Self
 
@@ -52,6 +52,8 @@ _ONE: Final = bytes((0, 0, 0, 1))
 """The number of values of most names."""
 _SHORT: Final = 128
 """Bytes from which on the length of a text takes more than one."""
+_LONGEST_KEPT: Final = 512
+"""Characters of all names up to which their order is remembered."""
 _USUAL: Final = 2 * _SHORT + len(_ONE)
 """Bytes that a short name with one short value takes at most."""
 
@@ -105,14 +107,16 @@ class Metadata(dict[str, list[str]], Writable):
 
     def write(self, out: DataOutput) -> None:
         out.write_int(len(self))
-        for name in self.java_names():
+        buf = out.buf
+        for name, before in _layout(self):
             values = self[name]
             if len(values) == 1:
                 value = values[0]
+                buf += before
                 if len(value) < _SHORT and value.isascii():
-                    out.buf += b"%b%c%b" % (_named(name), len(value), value.encode())
+                    buf.append(len(value))
+                    buf += value.encode()
                 else:
-                    out.buf += _named(name)
                     out.write_text(value)
                 continue
             out.write_text(name)
@@ -153,9 +157,24 @@ def _read_any(data: DataInput) -> tuple[str, list[str]]:
     return name, [data.read_text() for _ in range(count)]
 
 
-@lru_cache(maxsize=4096)
-def _named(name: str) -> bytes:
-    """The bytes before a name's only value. Kept, since the metadata of pages has the same names over and over."""
+def _layout(metadata: Metadata) -> Iterable[tuple[str, bytes]]:
+    """The names in Java's order, each with the bytes before its only value.
+
+    Short ones are kept: the metadata of pages have the same names over and over.
+    """
+    names = tuple(metadata)
+    return _kept_layout(names) if sum(map(len, names)) <= _LONGEST_KEPT else _layout_of(names)
+
+
+def _layout_of(names: tuple[str, ...]) -> list[tuple[str, bytes]]:
+    return [(names[i], _before(names[i])) for i in javahash.names_order(names)]
+
+
+_kept_layout = lru_cache(maxsize=4096)(_layout_of)
+
+
+def _before(name: str) -> bytes:
+    """The bytes before a name's only value."""
     out = DataOutput()
     out.write_text(name)
     out.write_int(1)
