@@ -88,7 +88,8 @@ class OutputRules:
         self._longest = _limit(conf.get_int("db.max.outlink.length", 4096))
         self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
         self._keeps_tags = conf.get_boolean(entitytag.PROPERTY, True)
-        self._to_crawldb = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
+        names = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
+        self._to_crawldb = [(name, Text(name)) for name in names]
 
     def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[Sequence[Outlink]]:
         """The links that are kept of each page (URL and links), those of runs all at once."""
@@ -126,8 +127,8 @@ class OutputRules:
         return PageOutput(url, parse.utf8 if self._stores_text else None, data, entries)
 
     def _metadata(self, data: ParseData) -> MapWritable:
-        values = [(Text(name), data.parse_meta.first(name)) for name in self._to_crawldb]
-        return MapWritable({name: Text(value) for name, value in values if value is not None})
+        values = [(key, data.parse_meta.first(name)) for name, key in self._to_crawldb]
+        return MapWritable({key: Text(value) for key, value in values if value is not None})
 
     def _refresh(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
         status = data.status

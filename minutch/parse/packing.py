@@ -222,10 +222,12 @@ class _Files:
         """The part that a page belongs to."""
         return partition(url, self.parts) if self.parts > 1 else 0
 
-    def append(self, writer: MapFileWriter | SequenceFileWriter, folder: str, document: PackedDocument) -> None:
-        """Write a document's value for `folder`."""
+    def append(
+        self, writer: MapFileWriter | SequenceFileWriter, folder: str, key: bytes, document: PackedDocument
+    ) -> None:
+        """Write a document's value for `folder`; `key` is its URL as a Text."""
         value = (document.text or b"") if folder == PARSE_TEXT else document.data
-        writer.append_raw(text_key(document.url), value, compressed=self.compressions[folder] == RECORD)
+        writer.append_raw(key, value, compressed=self.compressions[folder] == RECORD)
 
 
 class PartWriters:
@@ -254,9 +256,9 @@ class PartWriters:
         if document.url == self._last:
             return False
         self._last = document.url
-        part = self._files.part_of(document.url)
+        part, key = self._files.part_of(document.url), text_key(document.url)
         for folder in self._files.map_folders:
-            self._files.append(self._maps[folder, part], folder, document)
+            self._files.append(self._maps[folder, part], folder, key, document)
         self._crawl[part].append_records(document.crawl)
         return True
 
@@ -283,12 +285,12 @@ def put_in_places(directory: Path, conf: Configuration, *, stores_text: bool) ->
         found = [stack.enter_context(MapFileReader(files.path(PARSE_DATA, part))) for part in range(files.parts)]
         writers = {key: stack.enter_context(files.flat_file(key[0], path)) for key, path in paths.items()}
         for document in _first_of_each(kept):
-            part = files.part_of(document.url)
-            if found[part].get(text_key(document.url)) is not None:
+            part, key = files.part_of(document.url), text_key(document.url)
+            if found[part].get(key) is not None:
                 left_out += 1
                 continue
             for folder in files.map_folders:
-                files.append(writers[folder, part], folder, document)
+                files.append(writers[folder, part], folder, key, document)
             writers[CRAWL_PARSE, part].append_records(document.crawl)
     for (folder, part), path in paths.items():
         _merge(files, folder, part, path)

@@ -218,7 +218,7 @@ class ParseTask(Generic[R]):
             page = self._page(item)
         except FormatError as error:
             return error
-        return page if page.result else page._replace(result=self._parser.read(page.content))
+        return page if page.result else ReadPage(page.content, page.time, self._parser.read(page.content))
 
     def finish(self, pages: Sequence[ReadPage | FormatError]) -> list[R]:
         """The records of parsed pages; the links of all of them are filtered together."""

@@ -31,7 +31,8 @@ NEEDS_CONTENT: Final = frozenset(("a", "form"))
 """Elements whose link counts only if there is something inside."""
 SILENT: Final = frozenset(("script", "style"))
 """Elements whose text is not the page's."""
-HEAD_ATTRIBUTES: Final = ("name", "content", "http-equiv", "href")
+NAME, CONTENT = "name", "content"
+HEAD_ATTRIBUTES: Final = (NAME, CONTENT, "http-equiv", "href")
 """What is read of meta and base elements."""
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 

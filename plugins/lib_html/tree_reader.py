@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.kernels import html as kernels
 from minutch.records.outlinkrun import OutlinkRun
 
-from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements
+from .elements import CONTENT, HEAD_ATTRIBUTES, NAME, NEEDS_CONTENT, SILENT, Elements
 from .tree import REWRITTEN, REWRITTEN_IF_FILLED
 from .tree_layout import attribute_numbers
 from .walk import Page, first_base
@@ -91,13 +91,21 @@ class TreeReader:
             str(text[title:title_end], "utf-8"),
             links=OutlinkRun(links, run[:run_size].tobytes()),
         )
-        values = side[:side_size].tobytes() if heads else b""
-        for is_base, *bounds in rows[:heads].tolist():
-            attributes = zip(HEAD_ATTRIBUTES, bounds[::2], bounds[1::2], strict=True)
-            found = {name: values[start:end].decode() for name, start, end in attributes if start >= 0}
-            (page.bases if is_base else page.metas).append(found)
-        page.base = first_base(page.bases)
+        if heads:
+            values = side[:side_size].tobytes()
+            for is_base, *bounds in rows[:heads].tolist():
+                (page.bases if is_base else page.metas).append(_head_attributes(values, bounds))
+            page.base = first_base(page.bases)
         return page
+
+
+def _head_attributes(values: bytes, bounds: Sequence[int]) -> dict[str, str]:
+    """The attributes of an element of the head, whose values lie between these bounds."""
+    name, name_end, content, content_end, *others = bounds
+    if name >= 0 and content >= 0 and others[0] < 0 and others[2] < 0:  # nearly all
+        return {NAME: values[name:name_end].decode(), CONTENT: values[content:content_end].decode()}
+    attributes = zip(HEAD_ATTRIBUTES, bounds[::2], bounds[1::2], strict=True)
+    return {key: values[start:end].decode() for key, start, end in attributes if start >= 0}
 
 
 def _element_tables(elements: Elements) -> _Tables:

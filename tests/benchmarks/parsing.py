@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import pickle
 import resource
 import shutil
@@ -67,8 +68,10 @@ def bare(pages: Iterator[bytes]) -> int:
 
 def cpu_of(arguments: list[str]) -> float:
     """CPU seconds of a process and its children."""
+    # Compiled modules are kept, as where minutch is installed.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], check=True, cwd=PROJECT, stderr=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *arguments], check=True, cwd=PROJECT, env=environment, stderr=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
