@@ -8,6 +8,7 @@ Names are written in the order of Java's HashMap, which `java_names` gives.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, Self
 
@@ -54,8 +55,8 @@ _SHORT: Final = 128
 """Bytes from which on the length of a text takes more than one."""
 _LONGEST_KEPT: Final = 512
 """Characters of all names up to which their order is remembered."""
-_USUAL: Final = 2 * _SHORT + len(_ONE)
-"""Bytes that a short name with one short value takes at most."""
+_NEAR: Final = 4096
+"""Bytes that are looked at together."""
 
 
 class Metadata(dict[str, list[str]], Writable):
@@ -97,12 +98,14 @@ class Metadata(dict[str, list[str]], Writable):
     @classmethod
     def read(cls, data: DataInput) -> Self:
         result = cls()
-        for _ in range(data.read_int()):
-            name, values = _read_usual(data) or _read_any(data)
-            if name in result:
-                result[name] += values
-            elif values:
-                result[name] = values
+        left = data.read_int()
+        while left > 0:
+            left = _read_usual(data, left, result)
+            if left:
+                name, values = _read_any(data)
+                if values:
+                    result.setdefault(name, []).extend(values)
+                left -= 1
         return result
 
     def write(self, out: DataOutput) -> None:
@@ -134,21 +137,24 @@ class Metadata(dict[str, list[str]], Writable):
         return self.to_string()
 
 
-def _read_usual(data: DataInput) -> tuple[str, list[str]] | None:
-    """A name and its values where there is one value, and both are short; else None, and nothing is read."""
-    start = data.pos
-    near = bytes(data.buf[start : min(start + _USUAL, data.end)])
-    try:
-        size = near[0]
-        begin = size + 1 + len(_ONE) + 1
-        value_size = near[begin - 1]
-    except IndexError:
-        return None
-    end = begin + value_size
-    if near[size + 1 : begin - 1] != _ONE or size >= _SHORT or value_size >= _SHORT or end > len(near):
-        return None
-    data.pos = start + end
-    return decode_text(near[1 : size + 1]), [decode_text(near[begin:end])]
+def _read_usual(data: DataInput, left: int, found: Metadata) -> int:
+    """Read names that have one value, both short, up to the first of the `left` that has not; how many are left."""
+    near = bytes(data.buf[data.pos : min(data.pos + _NEAR, data.end)])
+    at = 0
+    with suppress(IndexError):
+        while left:
+            name_size = near[at]
+            name_end = at + 1 + name_size
+            value_at = name_end + len(_ONE) + 1
+            value_size = near[value_at - 1]
+            end = value_at + value_size
+            if name_size >= _SHORT or value_size >= _SHORT or end > len(near) or near[name_end : value_at - 1] != _ONE:
+                break
+            found.add(decode_text(near[at + 1 : name_end]), decode_text(near[value_at:end]))
+            at = end
+            left -= 1
+    data.pos += at
+    return left
 
 
 def _read_any(data: DataInput) -> tuple[str, list[str]]:
