@@ -62,6 +62,8 @@ POLL: Final = 0.5
 """Seconds after which somebody who waits for a worker looks whether it is stuck."""
 _OBJECTS: Final = 250_000
 """Objects by which those of a batch may grow before a worker looks for cycles among them: few pages need as many."""
+_BATCHES: Final = 64
+"""Batches after which cycles are looked for among all that has been made, not only in the last one."""
 _AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -158,6 +160,7 @@ def _serve(
     gc.freeze()
     gc.set_threshold(_OBJECTS, 20, 50)
     channel = Channel(connection)
+    batches = 0
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         while (items := _next_batch(channel)) is not None:
             found = []
@@ -169,7 +172,8 @@ def _serve(
             results = iter(task.finish([result for result, reason in found if not reason]))
             answers.send(channel, [(None, reason) if reason else (next(results), "") for _, reason in found])
             del items, found, results
-            gc.collect(0)
+            batches += 1
+            gc.collect(0 if batches % _BATCHES else 2)
 
 
 def _next_batch(channel: Channel) -> list[bytes] | None:
