@@ -219,9 +219,7 @@ def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
     """Make logs and WARC files of a broken fetch agree: cut off what is only in one of them, or not whole."""
     folder = work / FOLDER
     for log in logs:
-        found = deque(_places(log), maxlen=_NEWEST)
-        while found and not _is_whole(folder, segment.path / WARC, found[-1]):
-            cut(log, found.pop().frame)
+        found = _whole(folder, segment.path / WARC, log)
         share = number_of(log)
         last = found[-1] if found else None
         for name in _names(segment, folder, share):
@@ -241,8 +239,24 @@ def _places(log: Path) -> Iterator[_Place]:
                     yield _Place(frame, entry.key.decode(), *_PLACE.unpack(file.read(entry.length)))
 
 
+def _whole(folder: Path, finished: Path, log: Path) -> list[_Place]:
+    """The places of the newest frames, after the log was cut at the first whose records can't be read.
+
+    What was not on the medium when power failed may be lost in any order. So the warcinfo record, too, is looked at,
+    with the first frame of its file.
+    """
+    found = [*deque(_places(log), maxlen=_NEWEST)]
+    ends = {found[0].name: found[0].start} if len(found) == _NEWEST else {}
+    for number, place in enumerate(found):
+        if not _is_whole(folder, finished, place._replace(start=ends.get(place.name, 0))):
+            cut(log, place.frame)
+            return found[:number]
+        ends[place.name] = place.end
+    return found
+
+
 def _is_whole(folder: Path, finished: Path, place: _Place) -> bool:
-    """Whether the records of a frame can be read; those of finished files can."""
+    """Whether the records of a place can be read; those of finished files can."""
     path = folder / place.name
     if not path.exists():
         return (finished / place.name).exists()

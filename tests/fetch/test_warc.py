@@ -175,6 +175,34 @@ def test_zeros_at_the_end_are_no_records(tmp_path: Path) -> None:
     fetch.go_on()
 
 
+@pytest.mark.parametrize(("at", "size"), [(0, 10), (200, 1), (0, 4096)])
+def test_a_lost_beginning_takes_all_of_the_file_back(tmp_path: Path, at: int, size: int) -> None:
+    """A power cut loses what is not on the medium in any order: here the warcinfo record, but no page."""
+    fetch = Fetch(tmp_path)
+    fetch.write(URLS[:4])
+    (path,) = fetch.files()
+    data = bytearray(path.read_bytes())
+    data[at : at + size] = bytes(size)
+    path.write_bytes(data)
+    assert fetch.recover() == []
+    assert fetch.files() == []
+    fetch.go_on()
+
+
+def test_a_lost_page_takes_back_those_after_it(tmp_path: Path) -> None:
+    fetch = Fetch(tmp_path)
+    fetch.write(URLS[:2])
+    (path,) = fetch.files()
+    size = path.stat().st_size
+    fetch.write(URLS[2:5])
+    data = bytearray(path.read_bytes())
+    data[size + 20 : size + 60] = bytes(40)
+    path.write_bytes(data)
+    assert fetch.recover() == URLS[:2]
+    assert path.stat().st_size == size
+    fetch.go_on()
+
+
 @pytest.mark.parametrize("size", [1, 1 << 30])
 @pytest.mark.parametrize("kept", range(5))
 def test_what_the_log_does_not_have_is_cut_off(tmp_path: Path, kept: int, size: int) -> None:
