@@ -14,30 +14,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
 from minutch.crawldb.store import CrawlDb
 from minutch.engine import Partition, Source, Task, engine_of
+from minutch.engine.stored import StoredParts
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
 from minutch.tables.compression import Compression, output_compression
 from minutch.tables.crawldata import scan
-from minutch.tables.database import are_partitions
-from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, empty, encode_keys
-from minutch.tables.merge import Rows, aligned
+from minutch.tables.database import is_partitioned
+from minutch.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, encode_keys
+from minutch.tables.merge import aligned
 from minutch.tables.packed import Patched, scan_packed
 from minutch.tables.parallel import number_of_parts, ordered
-from minutch.tables.spans import Place, data_file
+from minutch.tables.spans import Place
 from minutch.tables.writer import TableWriter
 
 if TYPE_CHECKING:
@@ -128,10 +127,11 @@ class Entries:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            if self._filter.rules.normalizes or not all(map(self._is_partitioned, self._dbs)):
+            if self._filter.rules.normalizes or not all(is_partitioned(db, self.parts) for db in self._dbs):
                 self.sources = [stack.enter_context(self._shuffled())]
             else:
-                self.sources = [_Stored(db.parts(), self._scan, self._filter, self._schema) for db in self._dbs]
+                read = partial(_entries, self._scan, self._filter)
+                self.sources = [StoredParts(db.parts(), read, self._schema) for db in self._dbs]
             self._stack = stack.pop_all()
         return self
 
@@ -152,55 +152,15 @@ class Entries:
         scan_entries, entry_filter, engine = self._scan, self._filter, engine_of(self._conf)
 
         def read(task: Task, place: Place) -> Iterator[pl.DataFrame]:
-            return (entry_filter.apply(frame, task.counters) for frame in scan_entries(place))
+            return _entries(scan_entries, entry_filter, place, task.counters)
 
         places = engine.pieces(path for db in self._dbs for path in db.parts())
         return engine.shuffle(read, places, self._schema, self._conf, None, spill=self._spill, share=2)
 
-    def _is_partitioned(self, db: CrawlDb) -> bool:
-        """Whether the parts of `db` are this job's partitions."""
-        files = [data_file(path) for path in db.parts()]
-        return not files or are_partitions(files, self.parts)
 
-
-@dataclass(frozen=True)
-class _Stored:
-    """A CrawlDb whose parts are the partitions of the job, as a source."""
-
-    paths: Sequence[Path]
-    scan: Scan
-    entry_filter: EntryFilter
-    schema: pl.Schema
-    counters: Counters = field(default_factory=Counters)
-
-    def open(self, part: int) -> Partition:
-        return _StoredPart(self, self.paths[part] if self.paths else None)
-
-
-class _StoredPart:
-    """A part of it; none where there is no CrawlDb yet."""
-
-    def __init__(self, stored: _Stored, path: Path | None) -> None:
-        self.counters = Counters()
-        self._stored = stored
-        self._path = path
-        self._lock = Lock()
-
-    def sorted(self) -> Iterator[pl.DataFrame]:
-        if self._path is None:
-            yield empty(self._stored.schema)
-            return
-        for frame in self._stored.scan(self._path):
-            counters = Counters()
-            yield self._stored.entry_filter.apply(frame, counters)
-            with self._lock:
-                self.counters.merge(counters)
-
-    def grouped(self) -> Iterator[pl.DataFrame]:
-        return self.sorted()
-
-    def ordered(self) -> Iterator[tuple[pl.DataFrame, Rows]]:
-        return ((frame, np.arange(len(frame), dtype=np.uint32)) for frame in self.sorted())
+def _entries(scan: Scan, entry_filter: EntryFilter, place: Place, counters: Counters) -> Iterator[pl.DataFrame]:
+    """The entries of a part file that pass, in its order."""
+    return (entry_filter.apply(frame, counters) for frame in scan(place))
 
 
 def rewrite(

@@ -19,10 +19,10 @@ from minutch.arguments import Flag, fail, parse
 from minutch.engine import Task, engine_of
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.linkdb.build import Stored, build, stored, stored_links
+from minutch.linkdb.build import NewLinks, build
 from minutch.linkdb.outlinks import scan_links
 from minutch.linkdb.rules import LinkRules, UrlChain
-from minutch.linkdb.store import LinkDb, layout_for
+from minutch.linkdb.store import LinkDb
 from minutch.segment.store import PARSE_DATA, Segment, segments_in
 from minutch.stores import as_path
 from minutch.tables.database import record_estimate
@@ -95,24 +95,18 @@ def invertlinks(
         log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")
         return counters
     paths = [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]
-    engine = engine_of(conf)
 
-    def links(task: Task, piece: Stored | Place) -> Iterator[pl.DataFrame]:
-        """Links that were stored, or new ones, as they count."""
-        if isinstance(piece, Stored):
-            yield from stored_links(piece, chain, task)
-            return
-        for found in scan_links(piece, rules):
+    def read(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+        for found in scan_links(place, rules):
             task.counters.merge(found.counters)
             yield found.links
             task.advance(found.pages)
 
     with db.lock(force), context.progress("invertlinks", lambda: record_estimate(paths)) as progress:
-        pieces: list[Stored | Place] = [*engine.pieces(paths)]
-        if db.exists():
+        stored = [db] if db.exists() else []
+        if stored:
             log.info("LinkDb: merging with existing linkdb: %s", linkdb)
-            pieces = [*stored(db, engine), *pieces]
-        build(db, links, pieces, layout_for(conf, [db]), conf, counters, progress)
+        build(db, stored, NewLinks(read, engine_of(conf).pieces(paths)), chain, conf, counters, progress)
         mark_success(conf, db.current)
     log.info("LinkDb: finished")
     return counters

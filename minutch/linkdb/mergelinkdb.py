@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from minutch.arguments import Flag, parse
-from minutch.engine import engine_of
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.linkdb.build import build, stored, stored_links
+from minutch.linkdb.build import build
 from minutch.linkdb.rules import UrlChain
-from minutch.linkdb.store import LinkDb, layout_for
+from minutch.linkdb.store import LinkDb
 from minutch.stores import as_path
 
 log = logging.getLogger(__name__)
@@ -53,12 +52,9 @@ def mergelinkdb(
     log.info("LinkDb merge: starting")
     counters = Counters()
     chain = UrlChain(conf, normalize=normalize, filtering=filtering)
-    layout = layout_for(conf, dbs)
     with db.lock(), context.progress("mergelinkdb") as progress:
         if db.exists():
             raise StoreError(f"output LinkDb {output} already exists")
-        engine = engine_of(conf)
-        pieces = [piece for source in dbs for piece in stored(source, engine)]
-        build(db, lambda task, piece: stored_links(piece, chain, task), pieces, layout, conf, counters, progress)
+        build(db, dbs, None, chain, conf, counters, progress)
     log.info("LinkDb merge: finished")
     return counters

@@ -55,6 +55,11 @@ class UrlChain:
         self._filters = URLFilters(conf) if filtering else None
         self._sifter = Sifter(self._normalizers, self._filters)
 
+    @property
+    def normalizes(self) -> bool:
+        """Whether URLs may change."""
+        return self._normalizers is not None
+
     def apply(
         self, links: pl.DataFrame, counters: Counters, *, page: str = "from_url", target: str = "key"
     ) -> pl.DataFrame:

@@ -50,6 +50,12 @@ def are_partitions(files: Sequence[Path], parts: int) -> bool:
     return len(files) == parts and all(_belongs(path, part, parts) for part, path in enumerate(files))
 
 
+def is_partitioned(db: Database, parts: int) -> bool:
+    """Whether the parts of a database are the partitions of a job of so many; one that has none is in order as well."""
+    files = [path / DATA if path.is_dir() else path for path in db.parts()]
+    return not files or are_partitions(files, parts)
+
+
 def _belongs(path: Path, part: int, parts: int) -> bool:
     if parts == 1:
         return True

@@ -88,6 +88,11 @@ def jobs(work: Workspace) -> dict[str, tuple[list[str | Path], int, list[Path]]]
             work.pages * databases.data.LINKS_PER_PAGE,
             [work.segment / "parse_data"],
         ),
+        "invertlinks, once more": (
+            ["invertlinks", work.run / "linkdb", work.segment, "-noNormalize", "-noFilter", *links],
+            2 * work.pages * databases.data.LINKS_PER_PAGE,
+            [work.segment / "parse_data", work.run / "linkdb" / "current"],
+        ),
         "mergelinkdb": (
             ["mergelinkdb", work.run / "links", work.run / "linkdb"],
             work.pages * databases.data.LINKS_PER_PAGE,

@@ -15,10 +15,11 @@ from minutch.conf import Configuration
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
 from minutch.linkdb.build import merged
-from minutch.linkdb.rules import LINKS_SCHEMA
+from minutch.linkdb.rules import LINKS_SCHEMA, REJECTED
 from minutch.linkdb.store import LinkDb
 from minutch.tables import parallel, shuffle
 from minutch.tables.merge import key_order
+from minutch.tables.shuffle import Shuffle
 from tests.linkdb.test_jobs import Pages, segment
 
 Row = tuple[str, str, str]
@@ -183,3 +184,39 @@ def test_pages_without_links_have_no_record(tmp_path: Path) -> None:
     counters = invertlinks.invertlinks(tmp_path / "none", [one], context(linkdb_max_inlinks="0"))
     assert stored(tmp_path / "none") == {}
     assert counters["inlinks written"] == 0
+
+
+@pytest.mark.parametrize(
+    ("parts", "flags", "shuffled", "rejected"),
+    [("2", ["-noNormalize"], 2, 2), ("2", [], 4, 2), ("3", ["-noNormalize", "-noFilter"], 6, 0)],
+    ids=["the same parts", "normalized", "other parts"],
+)
+def test_only_new_links_are_shuffled_where_they_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: str, flags: list[str], shuffled: int, rejected: int
+) -> None:
+    """Two links are new, four are stored; two of these the filters reject."""
+    plugins = {"plugin_includes": "urlfilter-regex|urlnormalizer-basic"}
+    pages: list[Pages] = [
+        {
+            "http://a/": [("http://b/", "b"), ("http://c/x.gif", "x")],
+            "http://d/": [("http://b/", ""), ("ftp://e/", "")],
+        },
+        {"http://f/": [("http://b/", "f"), ("http://a/", "f")]},
+    ]
+    segments = [segment(tmp_path / f"segment{number}", some) for number, some in enumerate(pages)]
+    stored_links = [str(tmp_path / "db"), str(segments[0]), "-noNormalize", "-noFilter"]
+    assert invertlinks.run(stored_links, context(mapreduce_job_reduces="2")) == 0
+    seen: list[int] = []
+    add = Shuffle.add
+
+    def counted(self: Shuffle, frame: pl.DataFrame) -> None:
+        seen.append(len(frame))
+        add(self, frame)
+
+    monkeypatch.setattr(Shuffle, "add", counted)
+    job = context(mapreduce_job_reduces=parts, **plugins)
+    assert invertlinks.run([str(tmp_path / "db"), str(segments[1]), *flags], job) == 0
+    assert sum(seen) == shuffled
+    assert job.reports["LinkDb"].get(REJECTED, 0) == rejected
+    assert len(stored(tmp_path / "db")["http://b/"]) == 3
+    assert len(LinkDb(tmp_path / "db").parts()) == int(parts)
