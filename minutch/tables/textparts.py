@@ -84,6 +84,7 @@ def float_texts(values: pl.Series) -> pl.Series:
     """Floats (Float32) as Java's Float.toString has them."""
     bits = pl.Series("bits", values.fill_null(0).to_numpy().view(np.int32))  # which also join where a float is NaN
     distinct = bits.unique()
-    table = pl.DataFrame([distinct, pl.Series("text", javafloats.float_texts(distinct.to_numpy().view(np.float32)))])
+    texts_of = javafloats.float_texts(distinct.to_numpy().view(np.float32))
+    table = pl.DataFrame([distinct, pl.Series("text", texts_of, pl.String)])
     texts = bits.to_frame().join(table, on="bits", how="left", maintain_order="left")["text"]
     return pl.select(pl.when(values.is_not_null()).then(texts)).to_series().alias(values.name)

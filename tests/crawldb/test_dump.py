@@ -60,6 +60,13 @@ def test_csv_has_intervals_as_floats(tmp_path: Path) -> None:
     assert ",0,3.1536E7,365.0,0.0," in text
 
 
+@pytest.mark.parametrize("kind", ["normal", "csv", "json"])
+def test_nothing_to_show(tmp_path: Path, kind: str) -> None:
+    write_db(tmp_path / "db", [])
+    out = dump(tmp_path, "-format", kind)
+    assert [line[:3] for line in (out / "part-r-00000").read_text().splitlines()] == ["Url"] * (kind == "csv")
+
+
 def test_json(tmp_path: Path) -> None:
     lines = (dump(tmp_path, "-format", "json") / "part-r-00000").read_text().splitlines()
     assert lines[1] == (

@@ -1,18 +1,19 @@
 """Jobs on Spark: their output and counters are those of the engine of one machine, whatever the input.
 
 One Spark runs for the module, with two worker processes, in this machine. Pieces are small, so that there are many.
+MINUTCH_SEEDS says how many inputs each job is given.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
 
 from minutch.conf import Configuration
 from minutch.crawldb import crawlcomplete, dedup, domainstats, mergedb, protocolstats
@@ -33,13 +34,26 @@ from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, 
 from tests.hostdb.test_updatehostdb import write_hostdb
 from tests.index.test_index import Crawl
 from tests.linkdb.test_jobs import Pages, segment
-from tests.properties.test_order import JOBS, ONE, URLS, Job, Lines, Machine, crawldb, machines, output, randoms
+from tests.properties.test_order import (
+    COMPRESSIONS,
+    JOBS,
+    MEMORIES,
+    ONE,
+    URLS,
+    Job,
+    Lines,
+    Machine,
+    crawldb,
+    output,
+    texts,
+)
 from tests.support.pages import content
 from tests.support.sparkcluster import missing
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 SPARK = {"minutch.engine": "spark", "spark.master": "local[2]", "mapreduce.input.fileinputformat.split.maxsize": "2500"}
+SEEDS = int(os.environ.get("MINUTCH_SEEDS", "3"))
 ENGINE = ("minutch.engine", "spark.", "mapreduce.input.")
 """How properties begin that say how a job runs."""
 
@@ -68,7 +82,7 @@ def run_statistics(random: Random, folder: Path, parts: int, job: JobContext) ->
     assert domainstats.run([dbs, str(folder / "hosts"), "host"], job) == 0
     assert protocolstats.run([dbs, str(folder / "codes")], job) == 0
     assert crawlcomplete.run(["-inputDirs", dbs, "-outputDir", str(folder / "done"), "-mode", "domain"], job) == 0
-    return [line for out in ("hosts", "codes", "done") for line in (folder / out / "part-r-00000").read_text().split()]
+    return [line for out in ("hosts", "codes", "done") for line in texts(folder / out)]
 
 
 def run_near(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
@@ -93,13 +107,26 @@ def random_pages(random: Random) -> Pages:
 
 
 def run_links(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
-    segments = [str(segment(folder / name, random_pages(random), parts=2)) for name in ("a", "b", "c")]
-    more = ["-noFilter", "-noNormalize"]
-    assert invertlinks.run([str(folder / "one"), segments[0], *more], job) == 0
-    assert invertlinks.run([str(folder / "one"), segments[1], *more], job) == 0
-    assert invertlinks.run([str(folder / "two"), segments[2], *more], job) == 0
-    assert mergelinkdb.run([str(folder / "out"), str(folder / "two"), str(folder / "one")], job) == 0
+    """LinkDbs of so many parts, into which more goes, and which are merged: as they are, filtered, normalized."""
+    given = [random_pages(random) for _ in range(3)] + [{}]
+    segments = [str(segment(folder / f"{number}", pages, parts=2)) for number, pages in enumerate(given)]
+    job = with_plugins(job, "urlfilter-regex|urlnormalizer-basic")
+    before = {"mapreduce.job.reduces": str(parts)} | random_compression(random)
+    first = [str(folder / "one"), segments[0], "-noFilter", "-noNormalize"]
+    assert invertlinks.run(first, with_values(job, before)) == 0
+    flags = random.choice((["-noFilter", "-noNormalize"], ["-noNormalize"], []))
+    assert invertlinks.run([str(folder / "one"), *random.sample(segments, 2), *flags], job) == 0
+    assert invertlinks.run([str(folder / "two"), random.choice(segments), *flags], job) == 0
+    flags = random.choice(([], ["-filter"], ["-filter", "-normalize"]))
+    dbs = [str(folder / name) for name in random.choice(("one", "two one", "one two")).split()]
+    assert mergelinkdb.run([str(folder / "out"), *dbs, *flags], job) == 0
     return link_records(folder / "out")
+
+
+def random_compression(random: Random) -> dict[str, str]:
+    """The properties of a job whose output is compressed in some way."""
+    chosen, name = random.choice(COMPRESSIONS), "mapreduce.output.fileoutputformat.compress"
+    return {name: str(chosen.kind != "NONE").lower(), f"{name}.type": chosen.kind, f"{name}.codec": chosen.codec}
 
 
 def link_records(db: Path) -> Lines:
@@ -163,7 +190,8 @@ def run_segments(random: Random, folder: Path, parts: int, job: JobContext) -> L
     found = []
     for path in segments[: random.randrange(1, 3)]:
         assert parse.run([str(path)], job) == 0
-        assert {len(Segment(path).parts(name)) for name in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)} == {parts}
+        made = {len(Segment(path).parts(name)) for name in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)}
+        assert made == {job.conf.get_int("mapreduce.job.reduces", 1)}
         found += segment_records(path)
     options = random.choice((["-normalize", "-filter"], ["-filter"], []))
     assert mergesegs.run([str(folder / "out"), *map(str, segments), *options], job) == 0
@@ -238,13 +266,20 @@ ALL: list[Job] = [
 ]
 
 
+def random_machine(random: Random) -> Machine:
+    """As many parts as before, or others; up to more than there are records."""
+    parts, inputs = random.choice((1, 2, 3, 5)), random.choice((1, 2, 3, 8))
+    return Machine(memory=random.choice(MEMORIES), parts=parts, inputs=random.choice((parts, inputs)))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("job", ALL, ids=lambda job: job.__name__.removeprefix("run_"))
-@settings(max_examples=2, deadline=None)
-@given(randoms, machines)
-def test_jobs_on_spark_give_what_they_give_here(job: Job, random: Random, machine: Machine) -> None:
+def test_jobs_on_spark_give_what_they_give_here(job: Job, seed: int) -> None:
+    random = Random(f"{job.__name__} {seed}")
+    machine, more = random_machine(random), random_compression(random)
     expected = output(job, random, ONE)
     before = stages()
-    assert output(job, random, Machine(memory=machine.memory, parts=machine.parts), SPARK) == expected
+    assert output(job, random, machine, SPARK | more) == expected
     assert stages() > before
 
 

@@ -11,6 +11,7 @@ from minutch.formats.writables import MapWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.tables import rows
+from minutch.tables.compression import PLAIN, Compression
 from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.merge import sort_by_key
 from minutch.tables.shuffle import split
@@ -38,10 +39,10 @@ def metadata(**entries: str) -> MapWritable:
     return MapWritable({Text(key): Text(value) for key, value in entries.items()})
 
 
-def write_db(path: Path, entries: Entries, *, parts: int = 1) -> CrawlDb:
+def write_db(path: Path, entries: Entries, *, parts: int = 1, compression: Compression = PLAIN) -> CrawlDb:
     """A CrawlDb with these entries."""
     for index, part in enumerate(split(rows.to_frame(entries), parts)):
-        with CrawlDb.part_writer(path / "current", index) as writer:
+        with CrawlDb.part_writer(path / "current", index, compression) as writer:
             writer.write(sort_by_key(part))
     return CrawlDb(path)
 
