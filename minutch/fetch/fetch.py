@@ -97,6 +97,7 @@ def fetch(
     list or that can't be written, and Interrupted after a signal (what was fetched until then is kept in the log).
     """
     _check_agent(conf)
+    Segment(path).finish()
     Segment(path).check()
     clock = SteadyClock(clock)
     settings = FetchSettings.from_conf(conf, clock.now(), threads)

@@ -54,8 +54,8 @@ def run(args: list[str], context: JobContext) -> int:
     off = {name: "false" for flag, name in _SWITCHES.items() if given[flag]}
     conf = context.conf.with_values(off).freeze() if off else context.conf
     segment = Segment(as_path(given.positional[0]))
+    segment.clear_left_overs()
     if segment.has(CRAWL_PARSE):
-        segment.clear_left_overs()
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", segment.path)
         return 0
     with context.progress("parse", lambda: record_estimate(segment.parts(CONTENT)), "pages") as progress:

@@ -21,6 +21,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from minutch.stores import copies
+from minutch.tables import journal
 from minutch.tables.install import sync_path, sync_tree
 from minutch.tables.workfolders import left_over, own_name, remove
 
@@ -46,7 +48,10 @@ def _place(directory: Path, parent: Path, time: datetime) -> Path:
         path = parent / time.strftime(_TIME)
         if not path.exists():
             try:
-                return directory.rename(path)
+                if not (copies(directory) and copies(path)):
+                    return directory.rename(path)
+                journal.begin(path, [(directory, path)])
+                return path
             except OSError as exc:
                 if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:  # another's, made meanwhile
                     raise

@@ -36,11 +36,12 @@ from minutch.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
 from minutch.formats.writables import UTF8, Writable
 from minutch.segment.places import place_segment, segments_of, waiting
-from minutch.stores import as_path
+from minutch.stores import StorePath, as_path, copies
+from minutch.tables import journal
 from minutch.tables.compression import compression_type
 from minutch.tables.database import are_partitions, part_name, part_paths
-from minutch.tables.install import NEW, make_directory, sync_path, sync_tree
-from minutch.tables.workfolders import clear, remove, work_folder
+from minutch.tables.install import NEW, discard, make_directory, sync_path, sync_tree
+from minutch.tables.workfolders import clear, left_over, make_folder, remove
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +121,12 @@ class Segment:
         return (self.path / folder).is_dir()
 
     def check(self) -> None:
-        """Raise StoreError where the path is that of a folder of segments: commands take those with `-dir`."""
+        """Raise StoreError where the path is that of a folder of segments: commands take those with `-dir`.
+
+        Also where a job was killed as it copied files into their places, until `finish` or another has done the rest.
+        """
+        if copies(self.path):
+            journal.require_none(self.path, "if it is gone, run the job again, on the same machine")
         if self.path.is_dir() and not any(map(self.has, LAYOUTS)):
             inside = [segment.name for segment in segments_in(self.path) if any(map(segment.has, LAYOUTS))]
             if inside:
@@ -202,8 +208,14 @@ class Segment:
         """All values of a URL in a folder: by the index of each MapFile, or by reading the flat files through."""
         return [value for part in self.parts(folder) for value in _get(part, encode_text(url))]
 
+    def finish(self) -> None:
+        """Put in place what a killed job has begun to, where files are copied one by one."""
+        if copies(self.path):
+            journal.go_on_if_left(self.path)
+
     def clear_left_overs(self) -> None:
-        """Remove the work folders of jobs that were killed."""
+        """Finish, or remove, what jobs that were killed have left in work folders."""
+        self.finish()
         clear(self.path, NEW)
 
     @contextmanager
@@ -216,13 +228,19 @@ class Segment:
         """
         self.clear_left_overs()
         self._check_free(folders, replace)
-        with work_folder(self.path, NEW) as fresh:
+        fresh = make_folder(self.path, NEW)
+        try:
             for folder in folders:
                 (fresh / folder).mkdir()
             yield fresh
             sync_tree(fresh)
             self._check_free(folders, replace)
-            self._move_in(fresh, folders)
+            if copies(self.path) and copies(fresh):
+                self._copy_in(self.path, fresh, folders)
+            else:
+                self._move_in(fresh, folders)
+        finally:
+            discard(self.path, fresh)
         sync_path(self.path)
 
     def _check_free(self, folders: Sequence[str], replace: bool) -> None:
@@ -242,11 +260,22 @@ class Segment:
         self._place(fresh, folders[-1])
         sync_path(self.path)
 
+    def _copy_in(self, path: StorePath, fresh: StorePath, folders: Sequence[str]) -> None:
+        """The same for those that are in `fresh`, file by file, with a journal; the old ones go."""
+        made = [folder for folder in folders if (fresh / folder).is_dir()]
+        moves: list[journal.Move] = [(path / folder, None) for folder in reversed(made) if self.has(folder)]
+        moves += [(fresh / folder, path / folder) for folder in made]
+        if moves:
+            journal.begin(path, moves)
+
     def place(self, directory: Path, folders: Sequence[str]) -> None:
         """Move those of `folders` that are in `directory` into the segment, in this order, in place of what is there.
 
         What is in `directory` has to be on disk. After a kill it is done again, and goes on.
         """
+        if copies(self.path) and copies(directory):
+            self._copy_in(self.path, directory, folders)
+            return
         for folder in folders:
             if (directory / folder).is_dir():
                 remove(self.path / folder)
@@ -297,13 +326,22 @@ def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
     is that of the next free second (Nutch waits for it).
     """
     make_directory(parent)
-    with work_folder(parent, NEW) as directory:
+    if copies(parent) and left_over(parent, NEW):
+        for path in parent.iterdir():
+            Segment(path).finish()
+    directory, is_whole = make_folder(parent, NEW), False
+    try:
         (directory / folder).mkdir()
         segment = Segment(directory)
         yield segment
         sync_tree(directory)
+        is_whole = True
         segment.path = place_segment(directory, parent, clock.now())
+        is_whole = False
         sync_path(parent)
+    finally:
+        if not (is_whole and copies(parent)):  # else it is on its way
+            remove(directory)
 
 
 def segments_in(directory: Path) -> list[Segment]:

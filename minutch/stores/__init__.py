@@ -6,6 +6,6 @@ as_path("hdfs://name:8020/crawl/db")    a StorePath: a Path whose files are ther
 
 from __future__ import annotations
 
-from minutch.stores.path import StorePath, as_path, is_local, near, remove_tree
+from minutch.stores.path import StorePath, as_path, copies, is_local, near, remove_tree
 
-__all__ = ["StorePath", "as_path", "is_local", "near", "remove_tree"]
+__all__ = ["StorePath", "as_path", "copies", "is_local", "near", "remove_tree"]

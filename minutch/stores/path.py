@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path, PosixPath
-from typing import IO, Any, Final, Self, cast
+from typing import IO, Any, Final, Self, TypeGuard, cast
 
 from minutch.errors import ConfigError
 from minutch.stores import hadoop
@@ -42,6 +42,11 @@ def as_path(text: str | Path) -> Path:
 def is_local(path: Path) -> bool:
     """Whether a path is one of this machine."""
     return not isinstance(path, StorePath)
+
+
+def copies(path: Path) -> TypeGuard[StorePath]:
+    """Whether a folder of this file system is renamed by copying its files, one by one."""
+    return isinstance(path, StorePath) and not path.renames
 
 
 def near(path: Path) -> Path:

@@ -24,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from minutch.errors import StoreError
-from minutch.stores import StorePath, is_local
+from minutch.stores import copies, is_local
 from minutch.tables import journal, workfolders
 
 CURRENT = "current"
@@ -52,10 +52,11 @@ def beside(database: Path, name: str = CURRENT) -> tuple[Path, Path]:
 def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -> None:
     """Make `new` (a complete directory in `database`) the database; the one before becomes `old` or goes away."""
     _put_in_order(database, name)
-    if isinstance(database, StorePath) and isinstance(new, StorePath) and not database.renames:
+    if copies(database) and copies(new):
         if name == CURRENT and (not keep_old or (database / name).exists()):
             workfolders.remove(database / OLD)
-        journal.begin(database, new, name, OLD if keep_old and name == CURRENT else "")
+        old = database / OLD if keep_old and name == CURRENT else None
+        journal.begin(database, [(database / name, old), (new, database / name)])
         return
     sync_tree(new)
     current = database / name
@@ -76,8 +77,8 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
 
 
 def discard(database: Path, new: Path) -> None:
-    """Remove a new directory that did not become the database, unless it is on its way."""
-    if is_local(database) or not (database / journal.JOURNAL).exists():
+    """Remove a new directory that did not get into its place in `database`, unless it is on its way."""
+    if not copies(database) or not (database / journal.JOURNAL).exists():
         workfolders.remove(new)
 
 
@@ -91,7 +92,7 @@ def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
 
 def _put_in_order(database: Path, name: str) -> None:
     """Finish or undo an `install` that was interrupted."""
-    if isinstance(database, StorePath) and not database.renames:
+    if copies(database):
         journal.go_on(database)
         return
     current = database / name

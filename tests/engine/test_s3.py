@@ -20,18 +20,29 @@ from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.crawldb import dedup, inject, readdb, updatedb
 from minutch.engine import session
-from minutch.errors import LockedError
+from minutch.errors import LockedError, StoreError
 from minutch.fetch import fetch
 from minutch.fetch.farsegment import copy_folder
 from minutch.fetchlist import generate
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks
 from minutch.parse import parse
-from minutch.segment.store import CRAWL_GENERATE, FETCHED, WARC
+from minutch.segment.store import (
+    CONTENT,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    FETCHED,
+    LAYOUTS,
+    PARSE_DATA,
+    PARSE_TEXT,
+    WARC,
+    Segment,
+)
 from minutch.stores import StorePath, as_path, hadoop
 from minutch.tables.journal import JOURNAL
 from minutch.tables.lock import LOCK_NAME, lock
-from tests.engine.test_spark import link_records, random_pages, segment_records
+from tests.engine.test_fetch import lists, twice
+from tests.engine.test_spark import link_records, random_pages, random_segment, segment_records
 from tests.engine.test_stores import answers, replace_and_fail, run_commands
 from tests.interop.jars import NoJars
 from tests.linkdb.test_jobs import segment
@@ -39,7 +50,9 @@ from tests.properties.test_order import crawldb
 from tests.support.crawldbs import context, printed
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.golden import PROJECT
+from tests.support.misbehaving import MisbehavingServer
 from tests.support.s3 import BUCKET, s3
+from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
 from tests.support.siteserver import SiteServer
 from tests.support.sparkcluster import missing
 
@@ -191,6 +204,37 @@ def test_a_round_there_leaves_what_it_leaves_here(store: StorePath, server: dict
     assert sorted(path.name for path in (store / "spark" / "crawldb").iterdir()) == ["current", "old"]
 
 
+def test_a_fetch_by_tasks(
+    store: StorePath, server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its parts are put in their places by a journal, with which the next fetch goes on if this one is stopped."""
+    state = {"minutch.fetch.state": str(tmp_path / "state"), "fetcher.parse": "true"}
+    conf = conf_for(**{name.replace(".", "__"): value for name, value in (server | SPARK | state).items()})
+    hadoop.use(lambda: hadoop.settings_of(conf))
+    with MisbehavingServer(address="0.0.0.0") as pages:
+        urls = lists(pages, 3, 2)
+        segment = make_segment(store, *urls)
+        real, left = hadoop.rename, [3]
+
+        def rename(uri: str, target: str) -> None:
+            left[0] -= f"/{CONTENT}/" in target
+            if not left[0]:
+                raise KeyboardInterrupt
+            real(uri, target)
+
+        monkeypatch.setattr(hadoop, "rename", rename)
+        with pytest.raises(KeyboardInterrupt):
+            fetch_segment(segment, conf)
+        monkeypatch.setattr(hadoop, "rename", real)
+        with pytest.raises(StoreError, match="is not whole"):
+            segment.parts(CRAWL_GENERATE)
+        assert fetch_segment(segment, conf)["fetched"] == 5
+        assert twice(pages) == set()
+    assert sorted(contents(segment)) == sorted(fetched(segment)) == sorted(urls[0] + urls[1])
+    assert [len(segment.parts(folder)) for folder in (*FETCHED, PARSE_DATA)] == [2, 2, 2]
+    assert sorted(path.name for path in segment.path.iterdir()) == sorted(LAYOUTS)
+
+
 # -- a job that is killed --------------------------------------------------------------------------------------------
 
 MORTAL = """
@@ -211,6 +255,14 @@ def call(*words, **more):
 setattr(hadoop, verb, call)
 cli.main(sys.argv[4:])
 """
+
+
+def kill(properties: dict[str, str], verb: str, name: str, times: int, *words: str | Path) -> None:
+    """Run a command that is killed as it calls a verb of the store's for the n-th time with a path of this name."""
+    command = [sys.executable, "-c", MORTAL, verb, name, str(times), str(words[0])]
+    command += [word for pair in properties.items() for word in ("-D", "=".join(pair))]
+    died = subprocess.run([*command, *map(str, words[1:])], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr
 
 
 @pytest.mark.parametrize(
@@ -235,10 +287,7 @@ def test_a_killed_job(
     near, far = tmp_path / "db", store / "db"
     crawldb(Random(1), near, 2)
     copy_folder(tmp_path, store)
-    words = [word for pair in (server | engine).items() for word in ("-D", "=".join(pair))]
-    command = [sys.executable, "-c", MORTAL, verb, name, str(times), "dedup", *words, str(far)]
-    died = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    kill(server | engine, verb, name, times, "dedup", far)
     assert (far / LOCK_NAME).exists()
     assert (far / JOURNAL).exists() == is_noted
 
@@ -252,3 +301,44 @@ def test_a_killed_job(
     (far / "old").rename(store / "before" / "current")
     assert link_records(store / "before") == states[is_noted]
     assert states[0] != states[1]
+
+
+@pytest.mark.parametrize("name", ["/parse_text/", "/crawl_parse/"])
+def test_a_killed_parse(store: StorePath, server: dict[str, str], tmp_path: Path, name: str) -> None:
+    """Killed as files are put in their places: nobody reads the segment before the next parse has finished that."""
+    properties = server | {"plugin.includes": "parse-html", "mapreduce.job.reduces": "2"}
+    job = context(properties)
+    near, far = random_segment(Random(1), tmp_path, "20260101000000", job).path, store / "20260101000000"
+    copy_folder(tmp_path, store)
+    assert parse.run([str(near)], job) == 0
+    kill(properties, "rename", name, 2, "parse", far)
+    with pytest.raises(StoreError, match=r"is not whole: process .* was, putting its files in place"):
+        Segment(far).parts(CONTENT)
+    for _ in range(2):
+        assert parse.run([str(far)], job) == 0
+        found, expected = segment_records(far), segment_records(near)
+        assert len(found) == len(expected)
+        assert [line for line in found if CRAWL_PARSE not in line] == [  # which has the time of the job
+            line for line in expected if CRAWL_PARSE not in line
+        ]
+    assert sorted(path.name for path in far.iterdir()) == [CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT]
+
+
+def test_a_killed_generate(store: StorePath, server: dict[str, str], tmp_path: Path) -> None:
+    """Half of a fetch list is not fetched: the next generate brings the rest."""
+    properties = server | {"mapreduce.framework.name": "yarn", "plugin.includes": "nutch-extensionpoints"}
+    job = context(properties)
+    crawldb(Random(1), tmp_path / "db", 1)
+    copy_folder(tmp_path, store)
+    words = (store / "db", store / "segments", "-numFetchers", "3", "-adddays", "400", "-noFilter", "-noNorm")
+    kill(properties, "rename", "/crawl_generate/", 2, "generate", *words)
+    (half,) = (path for path in (store / "segments").iterdir() if not path.name.startswith("."))
+    with pytest.raises(StoreError, match="is not whole"):
+        Segment(half).parts(CRAWL_GENERATE)
+    assert generate.run([*map(str, words)], job) == 0
+    whole, other = sorted(path for path in (store / "segments").iterdir())
+    assert whole == half
+    assert len(Segment(whole).parts(CRAWL_GENERATE)) == 3
+    urls = [sorted(url for url, _ in Segment(path).records(CRAWL_GENERATE)) for path in (whole, other)]
+    assert urls[0] == urls[1]
+    assert len(urls[0]) > 10
