@@ -70,6 +70,7 @@ FAR = ("hdfs://", "viewfs://", "webhdfs://", "s3a://", "abfs://", "abfss://", "g
 """How paths on Hadoop's file systems begin (`minutch.stores`)."""
 FAR_COMMANDS = frozenset(
     (
+        "crawl",
         "inject",
         "generate",
         "freegen",

@@ -26,13 +26,14 @@ from minutch.crawl.screen import Screen, Totals
 from minutch.crawldb.applied import is_applied
 from minutch.crawldb.schedule import fetch_schedule
 from minutch.crawldb.store import CrawlDb
-from minutch.errors import MinutchError
+from minutch.errors import ConfigError, MinutchError
 from minutch.fetch.outcomes import Outcomes, outcomes_of
 from minutch.index.writers import keep_documents
 from minutch.job import Counters, JobContext
 from minutch.live.server import LiveServer
 from minutch.live.watch import Watch
 from minutch.segment.store import Segment
+from minutch.stores import as_path, is_local
 from minutch.tables.lock import lock
 from minutch.terminal import counted
 
@@ -77,7 +78,7 @@ class Crawl:
 
     @property
     def directory(self) -> Path:
-        return Path(self.options.crawl_dir)
+        return as_path(self.options.crawl_dir)
 
     @cached_property
     def steps(self) -> list[str]:
@@ -89,10 +90,12 @@ class Crawl:
 
     def run(self) -> int:
         """All rounds; 0 when done. Raises MinutchError if a step fails."""
+        self._check_place()
         preflight.check(self.context.conf, self.options.seeds)
         started = self.context.clock.monotonic()
         with lock(self.directory), self._served():
-            self.log_file = log.log_to(self.directory / LOG, self.context.err)
+            logs = self.directory if is_local(self.directory) else Path()
+            self.log_file = log.log_to(logs / LOG, self.context.err)
             self._begin()
             rounds.clear_left_overs(self.directory)
             waiting = rounds.unfinished(self.directory, self.steps)
@@ -107,6 +110,15 @@ class Crawl:
                     break
         self.screen.summary(self.totals, self.context.clock.monotonic() - started, self._next_commands())
         return 0
+
+    def _check_place(self) -> None:
+        """Raise ConfigError where a step that is wished can't work in the crawl's folder."""
+        options = self.options
+        has_sitemaps = options.sitemaps is not None or options.sitemaps_from_hostdb != "never"
+        steps = [*self.steps, *(["sitemap"] if has_sitemaps else [])]
+        other = None if is_local(self.directory) else next((s for s in steps if s not in flow.FAR_COMMANDS), None)
+        if other is not None:
+            raise ConfigError(f"{other} works on this machine's files alone, not on {self.directory}")
 
     @contextmanager
     def _served(self) -> Iterator[None]:
@@ -168,9 +180,9 @@ class Crawl:
         self.screen.title(self.screen.place.capitalize())
         often = self.options.sitemaps_from_hostdb
         if often == "always" or (often == "once" and number == 1):
-            if number == 1 and Path(self._path("crawldb")).is_dir():
+            if number == 1 and (self.directory / "crawldb").is_dir():
                 self._one(Round(""), "updatehostdb")
-            if Path(self._path("hostdb")).is_dir():
+            if (self.directory / "hostdb").is_dir():
                 self._sitemap(["-hostdb", self._path("hostdb")])
         before = set(rounds.segments(self.directory))
         if self._step("generate", self._generate_arguments(), allowed=(NOTHING_DUE,)) == NOTHING_DUE:
@@ -215,7 +227,7 @@ class Crawl:
             "index": [crawldb, "-linkdb", linkdb, segment, "-deleteGone"],
             "clean": [crawldb],
         }[step]
-        if step == "parse" and Path(segment, rounds.MADE_BY["parse"]).is_dir():
+        if step == "parse" and (as_path(segment) / rounds.MADE_BY["parse"]).is_dir():
             return  # the fetcher has parsed already (fetcher.parse)
         extra = {"fetcher.timelimit.mins": str(self.options.time_limit)} if step == "fetch" else {}
         self._step(step, arguments, extra)
@@ -233,7 +245,7 @@ class Crawl:
         ]
         arguments += ["-numFetchers", str(self.options.fetchers), "-noFilter"]
         arguments += ["-adddays", str(self.options.add_days)] if self.options.add_days else []
-        if self.options.hostdb_generate and Path(self._path("hostdb")).is_dir():
+        if self.options.hostdb_generate and (self.directory / "hostdb").is_dir():
             arguments += ["-hostdb", self._path("hostdb")]
         return arguments
 

@@ -20,6 +20,7 @@ from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLN
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repository import PluginRepository
+from minutch.stores import as_path
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ def check(conf: Configuration, seeds: str | None) -> None:
             "http.agent.name is not set, and site owners shall know who calls",
             hint=f"give your crawler a name in {where}, or by -D http.agent.name=my-crawler",
         )
-    sample = [] if seeds is None else list(islice(_urls(Path(seeds)), _SAMPLE))
+    sample = [] if seeds is None else list(islice(_urls(as_path(seeds)), _SAMPLE))
     if seeds is not None and not sample:
         raise MinutchError(f"{seeds} has no URL", hint="one per line, such as https://www.example.org/")
     _check_protocols(conf, sample)

@@ -99,9 +99,10 @@ def clear_left_overs(crawl_dir: Path) -> None:
                 pass  # who takes the lock clears away
     folder = crawl_dir / "segments"
     finish_others(folder)
-    for place in (folder, *(folder / name for name in segments(crawl_dir))):
-        clear(place, NEW)
-        remove(place / LOGS_OF_DONE)
+    for name in segments(crawl_dir):
+        Segment(folder / name).clear_left_overs()
+        remove(folder / name / LOGS_OF_DONE)
+    clear(folder, NEW)
 
 
 def parts_of(segment: Path) -> set[str]:

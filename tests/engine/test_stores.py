@@ -16,6 +16,7 @@ import pytest
 
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
+from minutch.crawl import crawl
 from minutch.crawldb import crawlcomplete, dedup, domainstats, inject, mergedb, protocolstats, readdb, updatedb
 from minutch.crawldb.store import CrawlDb
 from minutch.engine import session
@@ -25,6 +26,7 @@ from minutch.fetch.farsegment import copy_folder
 from minutch.fetchlist import generate
 from minutch.job import JobContext
 from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
+from minutch.linkdb.store import LinkDb
 from minutch.parse import parse
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
 from minutch.segment import mergesegs, readseg
@@ -267,11 +269,35 @@ def test_documents_there_are_those_here(store: StorePath, tmp_path: Path) -> Non
         there.mkdir(exist_ok=True)
         copy_folder(tmp_path / name, there / name)
     left = []
-    for root in (tmp_path, there):
+    on_spark = {"minutch__engine": "spark", "spark__master": "local[2]"}
+    for root, engine in ((tmp_path, {}), (there, {}), (there, on_spark)):
         words = (str(root / "crawldb"), "-dir", str(root / "segments"), "-linkdb", str(root / "linkdb"))
-        left.append((crawl.index(*words), crawl.titles()))
+        left.append((crawl.index(*words, **engine), crawl.titles()))
+    session.stop()
     assert left[0] == left[1]
+    assert left[0] == left[2]
     assert len(left[0][1]) == len(found)
+
+
+def test_crawl_works_there(store: StorePath, tmp_path: Path) -> None:
+    """Rounds, and rounds after these; what it can't do there it says before it begins."""
+    own = {**PROPERTIES, "fetcher.server.delay": "0.0"}
+    found = []
+    with SiteServer() as server:
+        seeds = write_seeds(tmp_path, server.site)
+        for root in (store / "by-command", tmp_path / "by-command"):
+            for _ in range(2):
+                job = JobContext(Configuration.load([], overrides=own).freeze(), out=io.StringIO(), err=io.StringIO())
+                assert crawl.run([str(seeds), str(root), "1"], job) == 0
+            names = sorted(path.name for path in root.iterdir() if not path.name.startswith("."))
+            assert names == ["crawldb", "linkdb", "segments"]
+            assert [Segment(path).missing() for path in (root / "segments").iterdir()] == [[], []]
+            statuses = {url: entry.status for url, entry in CrawlDb(root / "crawldb").items()}
+            found.append((statuses, sorted(LinkDb(root / "linkdb"))))
+        with pytest.raises(ConfigError, match="updatehostdb works on this machine's files alone"):
+            crawl.run(["--hostdbupdate", str(store / "other"), "1"], job)
+    assert found[0] == found[1]
+    assert len(found[0][0]) > 10
 
 
 # -- a crawl ---------------------------------------------------------------------------------------------------------
