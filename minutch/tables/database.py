@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from minutch.errors import StoreError
 from minutch.formats.javahash import partition
@@ -23,7 +24,7 @@ from minutch.formats.javaio import DataInput, encode_text, encode_vlong
 from minutch.formats.keyorder import TEXT
 from minutch.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
 from minutch.formats.sequencefile import SequenceFileReader
-from minutch.stores import as_path
+from minutch.stores import as_path, is_local
 from minutch.tables import install
 from minutch.tables.lock import lock
 
@@ -32,6 +33,12 @@ log = logging.getLogger(__name__)
 _PART = re.compile(r"part-(?:[rm]-)?(\d{5,})")
 _SAMPLE = 64
 """Keys that show whether a part is a hash partition."""
+_ENTRIES = 1000
+"""Entries of an index that show how many records a part has, within a little."""
+_AT_A_TIME = 16
+"""Parts of a store that are looked into side by side."""
+
+T = TypeVar("T")
 
 
 def part_name(index: int) -> str:
@@ -47,7 +54,7 @@ def part_paths(directory: Path) -> list[Path]:
 
 def are_partitions(files: Sequence[Path], parts: int) -> bool:
     """Whether files of records are the partitions that a job of so many parts makes, judging each by its first keys."""
-    return len(files) == parts and all(_belongs(path, part, parts) for part, path in enumerate(files))
+    return len(files) == parts and all(_each(lambda file: _belongs(file[1], file[0], parts), [*enumerate(files)]))
 
 
 def is_partitioned(db: Database, parts: int) -> bool:
@@ -68,13 +75,24 @@ def _belongs(path: Path, part: int, parts: int) -> bool:
 
 def record_estimate(parts: Iterable[Path]) -> int:
     """About how many records these MapFiles have; for progress."""
-    return sum(_records(part) for part in parts if (part / INDEX).is_file())
+    return sum(_each(lambda file: _records(file[1]), [*enumerate(parts)]))
+
+
+def _each(look: Callable[[tuple[int, Path]], T], files: Sequence[tuple[int, Path]]) -> Iterable[T]:
+    """What is seen in each of some files: one after the other, those of a store side by side, as each takes a while."""
+    if all(is_local(path) for _, path in files):
+        return map(look, files)
+    from minutch.tables.parallel import for_each
+
+    return for_each(look, files, _AT_A_TIME)
 
 
 def _records(part: Path) -> int:
-    """Counted where there are few, else by the index: an entry for 128 records, and where the last of them begins."""
+    """Counted where there are few, else by the index: an entry for 128 records, and where the last of some begins."""
+    if not (part / INDEX).is_file():
+        return 0
     with SequenceFileReader(part / INDEX) as reader:
-        positions = [int.from_bytes(value, "big") for _, value in reader]
+        positions = [int.from_bytes(value, "big") for _, value in islice(reader, _ENTRIES)]
     if len(positions) < 2:
         with SequenceFileReader(part / DATA) as reader:
             return sum(1 for _ in reader)
