@@ -178,11 +178,11 @@ def run_mergelinkdb(random: Random, folder: Path, parts: int, job: JobContext) -
 def test_executors_die_in_each_verb_of_a_job(
     master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Job, verbs: str
 ) -> None:
-    expected = output(job, Random(1), Machine(parts=2))
+    expected = output(job, Random(1), Machine(parts=2, inputs=2))
     deaths = Deaths(tmp_path, monkeypatch)
     deaths.begin("job")
     on_spark = {"minutch.engine": "spark", "spark.master": master, "spark.task.maxFailures": "4"}
-    assert output(job, Random(1), Machine(parts=2), on_spark) == expected
+    assert output(job, Random(1), Machine(parts=2, inputs=2), on_spark) == expected
     assert deaths.end() == sorted(f"job-{verb}" for verb in verbs.split())
 
 
