@@ -95,11 +95,19 @@ def _name(folder: StorePath, path: StorePath | None) -> str:
 def _read(journal: StorePath) -> Noted | None:
     try:
         found = json.loads(journal.read_text(encoding="utf-8"))
-        return Noted(str(found["owner"]), [(str(source), str(target)) for source, target in found["moves"]])
+        moves = [(_checked(str(source)), _checked(str(target)) if target else "") for source, target in found["moves"]]
+        return Noted(str(found["owner"]), moves)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as exc:
         raise StoreError(f"{journal}: expected JSON with owner and moves, found something else ({exc})") from exc
+
+
+def _checked(name: str) -> str:
+    """A path that leads down from the folder above. Raises ValueError for any other."""
+    if not all(part.strip(".") for part in name.split("/")):
+        raise ValueError(f"a path that leads elsewhere: {name!r}")
+    return name
 
 
 def _files(source: StorePath, target: StorePath) -> Iterator[tuple[StorePath, StorePath]]:
