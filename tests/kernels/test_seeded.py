@@ -68,7 +68,7 @@ def probes(hashes: list[int], size: int) -> int:
     return looked
 
 
-@pytest.mark.parametrize("seed", [ONE, OTHER, seeded.SEED])
+@pytest.mark.parametrize("seed", [ONE, OTHER, seeded.SEED], ids=["one", "other", "of this process"])
 def test_every_byte_of_a_string_counts(seed: int) -> None:
     keys = ["http://host.example/a/path?of=sixty-five&characters=123456789abc"[:size] for size in range(1, 65)]
     assert hashes_of(["", *keys], seed) == [expected_hash(key.encode(), seed) for key in ["", *keys]]
