@@ -242,7 +242,7 @@ class Engine(Protocol):
         parts: int,
         folder: Path,
         counters: Counters,
-        progress: Progress,
+        progress: Progress | None,
     ) -> list[R]:
         """The results of `function` for each partition, in order; then all their files are in `folder`."""
 

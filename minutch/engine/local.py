@@ -134,13 +134,15 @@ class LocalEngine:
         parts: int,
         folder: Path,
         counters: Counters,
-        progress: Progress,
+        progress: Progress | None,
     ) -> list[R]:
         """Partitions side by side; where there are few, each uses all cores."""
         threads = 1 if parts >= workers() else 0
 
         def work(part: int) -> tuple[R, list[Counters]]:
-            task = Task(folder, progress.advance, part=part, threads=threads)
+            task = Task(folder, part=part, threads=threads)
+            if progress is not None:
+                task.advance = progress.advance
             partitions = [source.open(part) for source in sources]
             result = function(task, partitions)
             return result, [task.counters, *(partition.counters for partition in partitions)]

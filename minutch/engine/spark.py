@@ -222,7 +222,7 @@ class SparkEngine:
         parts: int,
         folder: Path,
         counters: Counters,
-        progress: Progress,
+        progress: Progress | None,
     ) -> list[R]:
         """The part files of a partition are those of the attempt whose result has come."""
         shuffled = [source for source in sources if isinstance(source, _Rows)]
