@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import Final
 
 from minutch.kernels import library
 from tests.faults.campaign import KINDS, Campaign, Found, Point
@@ -57,6 +58,10 @@ def main() -> int:
     return 1 if failed else 0
 
 
+_LONGEST: Final = 500
+"""Characters of an error that are printed."""
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults")
     parser.add_argument("jobs", nargs="*")
@@ -74,7 +79,10 @@ def _disturb(name: str, kinds: Mapping[str, Iterator[tuple[str, Point]]], option
     for kind, points in kinds.items():
         for title, point in _within(options.minutes, islice(_wanted(points, options.only), options.points)):
             found.points[kind] = found.points.get(kind, 0) + 1
-            problem = point()
+            try:
+                problem = point()
+            except Exception as exc:  # what was left can't even be read
+                problem = f"{type(exc).__name__}: {exc}"[:_LONGEST]
             if problem is not None:
                 words = ["python", "-m", "tests.faults", name, *(("--kind", kind) if kind in KINDS else ())]
                 words += ["--seed", str(options.seed), *(("--large",) if options.large else ()), "--only", title]
