@@ -62,12 +62,15 @@ def family(pid: int) -> list[int]:
 
 
 def sample(pid: int, seconds: float) -> Sample:
-    """Sums over the family of a process; memory that processes share counts once (PSS)."""
+    """Sums over the family of a process; memory that processes share counts once (PSS).
+
+    Mapped files are left out: how much of a library is shared depends on what else the machine is running.
+    """
     kilobytes = descriptors = threads = processes = 0
     for one in family(pid):
         with suppress(OSError):
             rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
-            kilobytes += int(re.findall(r"^Pss: +(\d+)", rollup, re.MULTILINE)[0])
+            kilobytes += int(re.findall(r"^Pss_Anon: +(\d+)", rollup, re.MULTILINE)[0])
             descriptors += sum(1 for _ in Path(f"/proc/{one}/fd").iterdir())
             threads += sum(1 for _ in Path(f"/proc/{one}/task").iterdir())
             processes += 1
