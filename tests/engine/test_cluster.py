@@ -18,6 +18,7 @@ from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.crawldb import mergedb, readdb
 from minutch.engine import Partition, Task, engine_of, session
+from minutch.formats.javahash import partition
 from minutch.job import Counters, JobContext
 from minutch.linkdb import invertlinks, mergelinkdb
 from minutch.parse import parse
@@ -26,6 +27,7 @@ from minutch.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from tests.engine.test_fetch import in_between, lists, twice
 from tests.engine.test_spark import (
     link_records,
+    random_page,
     random_pages,
     random_segment,
     run_generate,
@@ -35,6 +37,7 @@ from tests.engine.test_spark import (
 )
 from tests.linkdb.test_jobs import segment
 from tests.properties.test_order import (
+    URLS,
     Job,
     Lines,
     Machine,
@@ -145,6 +148,18 @@ def run_parse(random: Random, folder: Path, parts: int, job: JobContext) -> Line
     return segment_records(made.path)
 
 
+def run_parse_in_place(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
+    job = with_plugins(job, "parse-html|scoring-opic")
+    made = Segment(folder / "20260101000000")
+    with made.writing([CONTENT]) as directory:
+        for part in range(parts):
+            with part_writer(directory, CONTENT, part, job.conf) as append:
+                for url in (url for url in sorted(URLS) if partition(url.encode(), parts) == part):
+                    append(url, random_page(random, url))
+    assert parse.run([str(made.path)], job) == 0
+    return segment_records(made.path)
+
+
 def run_mergesegs(random: Random, folder: Path, parts: int, job: JobContext) -> Lines:
     here = with_plugins(crawldbs.context(), "parse-html")
     made = [random_segment(random, folder, name, here) for name in ("20260101000000", "20260101000001")]
@@ -168,12 +183,13 @@ def run_mergelinkdb(random: Random, folder: Path, parts: int, job: JobContext) -
         (run_inject, "shuffle reduce"),
         (run_mergedb, "reduce"),
         (run_mergelinkdb, "shuffle reduce"),
-        (run_parse, "write"),
+        (run_parse, "shuffle reduce"),
+        (run_parse_in_place, "write"),
         (run_mergesegs, "write"),
         (run_generate, "contest reduce"),
         (run_index, "stream"),
     ],
-    ids=["inject", "mergedb", "mergelinkdb", "parse", "mergesegs", "generate", "index"],
+    ids=["inject", "mergedb", "mergelinkdb", "parse", "parse in place", "mergesegs", "generate", "index"],
 )
 def test_executors_die_in_each_verb_of_a_job(
     master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Job, verbs: str
