@@ -214,7 +214,8 @@ def _engine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+    # A module's sections have to be within 2 GiB of each other; LLVM's own manager of memory leaves that to chance.
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target, use_lmm=True)
 
 
 @cache
