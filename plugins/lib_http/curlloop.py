@@ -8,6 +8,7 @@ transfer is done its `done` is called with 0 or libcurl's error code.
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 from collections.abc import Callable
 from typing import Any, Final
@@ -29,9 +30,10 @@ class CurlLoop:
         self._loop = asyncio.get_running_loop()
         self._epoll = select.epoll()
         self._masks: dict[int, int] = {}
-        self._timer: asyncio.Handle | None = None
+        self._soon: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf
         self._transfers: dict[Any, Done] = {}
-        self._collecting = False
         self.multi: Any = pycurl.CurlMulti()
         self.multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self.multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
@@ -58,8 +60,9 @@ class CurlLoop:
         """Give up all transfers and close all connections."""
         for handle in list(self._transfers):
             self.remove(handle)
-        if self._timer is not None:
-            self._timer.cancel()
+        for handle in (self._soon, self._timer):
+            if handle is not None:
+                handle.cancel()
         self._loop.remove_reader(self._epoll.fileno())
         self.multi.close()
         self._epoll.close()
@@ -87,20 +90,39 @@ class CurlLoop:
             return  # libcurl has closed it already, which takes it out of the set too
 
     def _on_timer(self, milliseconds: int) -> None:
+        """libcurl wants to be called after so long, in place of when it said before; -1: not at all.
+
+        It says so twice a page. So a timer that is set stays, and looks again if it is too early; and one call is
+        enough for all transfers that begin in the same turn of the loop.
+        """
+        if milliseconds == 0:
+            if self._soon is None:
+                self._soon = self._loop.call_soon(self._on_turn)
+            return
+        self._due = math.inf if milliseconds < 0 else self._loop.time() + min(milliseconds / 1000, _MAX_WAIT)
+        if self._timer is None or self._due < self._timer.when():
+            self._set_timer()
+
+    def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if milliseconds >= 0:
-            self._timer = (
-                self._loop.call_later(min(milliseconds / 1000, _MAX_WAIT), self._on_timeout)
-                if milliseconds
-                else self._loop.call_soon(self._on_timeout)
-            )
+        self._timer = None if self._due == math.inf else self._loop.call_at(self._due, self._on_time)
 
     # -- asyncio's callbacks -----------------------------------------------------------------------------------
 
-    def _on_timeout(self) -> None:
+    def _on_turn(self) -> None:
+        self._soon = None
+        self._time_out()
+
+    def _on_time(self) -> None:
         self._timer = None
+        if self._loop.time() < self._due:
+            self._set_timer()
+        else:
+            self._due = math.inf
+            self._time_out()
+
+    def _time_out(self) -> None:
         self.multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         self._collect()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 import httpx
 import pytest
@@ -119,6 +120,40 @@ async def test_transfers_that_fail_leave_nothing_behind(monkeypatch: pytest.Monk
     await transport.aclose()
     assert len(set(ended)) > 2 and reply.body == b"abc"
     assert len(made) == 1
+
+
+async def test_closed_in_the_turn_in_which_a_transfer_begins() -> None:
+    transport, errors = CurlTransport(CurlSettings(), lambda address: True), []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
+    async with serving(PLAIN) as (port, requests):
+        transfer = asyncio.create_task(transport.transfer(Order("http", "127.0.0.1", port, b"/", [], -1)))
+        await asyncio.sleep(0)
+        await transport.aclose()
+        await asyncio.sleep(0.05)
+        assert not transfer.done() and not requests
+        transfer.cancel()
+        await asyncio.gather(transfer, return_exceptions=True)
+    assert not errors
+
+
+async def test_connecting_has_its_time_whatever_else_goes_on() -> None:
+    transport = CurlTransport(CurlSettings(connect_timeout=300), lambda address: True)
+    with socket.socket() as full:  # accepts nobody; what is beyond its queue gets no answer
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        with ExitStack() as stack:
+            for _ in range(3):
+                waiting = stack.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(("127.0.0.1", port))
+            async with serving(PLAIN) as (other, _):
+                stuck = asyncio.create_task(transport.transfer(Order("http", "127.0.0.1", port, b"/", [], -1)))
+                while not stuck.done():
+                    assert (await transport.transfer(Order("http", "127.0.0.1", other, b"/", [], -1))).code == 404
+                with pytest.raises(httpx.ConnectTimeout):
+                    await asyncio.wait_for(stuck, 5)
+    await transport.aclose()
 
 
 async def test_pages_are_asked_for_with_get_after_a_form_was_sent() -> None:
