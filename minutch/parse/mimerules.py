@@ -250,14 +250,17 @@ def needed_byte(pattern: Sequence[int | None], start: int, end: int, *, ignore_c
 
 def bytes_test(pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False) -> Test:
     """A test for bytes (None: any) at an offset from `start` to `end`."""
-    if None not in pattern and not ignore_case:
-        literal = bytes(byte for byte in pattern if byte is not None)
-        if start == end:
-            return lambda data: data.startswith(literal, start)
-        stop = end + len(literal)
-        return lambda data: data.find(literal, start, stop) >= 0
-    source = b"".join(b"." if byte is None else re.escape(bytes([byte])) for byte in pattern)
-    return regex_test(source, start, end, len(pattern), re.IGNORECASE if ignore_case else re.NOFLAG)
+    if None in pattern:
+        source = b"".join(b"." if byte is None else re.escape(bytes([byte])) for byte in pattern)
+        return regex_test(source, start, end, len(pattern), re.IGNORECASE if ignore_case else re.NOFLAG)
+    literal = bytes(byte for byte in pattern if byte is not None)
+    stop = end + len(literal)
+    if ignore_case:
+        lower = literal.lower()
+        return lambda data: lower in data[start:stop].lower()
+    if start == end:
+        return lambda data: data.startswith(literal, start)
+    return lambda data: data.find(literal, start, stop) >= 0
 
 
 def regex_test(source: bytes, start: int, end: int, length: int | None = None, flags: re.RegexFlag = re.NOFLAG) -> Test:

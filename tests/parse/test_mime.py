@@ -158,6 +158,25 @@ def test_broken_rules_name_file_and_line(text: str) -> None:
         read_rules(text, "own.txt")
 
 
+@pytest.mark.parametrize(
+    ("rule", "page", "holds"),
+    [
+        (r"(?i)2:AbC", b"xxaBc", True),
+        (r"(?i)2:AbC", b"xaBc", False),
+        (r"(?i)2:AbC", b"xxab", False),
+        (r"(?i)1-3:\nAb", b"x..\naB", True),
+        (r"(?i)1-3:\nAb", b"x...\nab", False),
+        (r"(?i)1-3:\nAb", b"\nabc", False),
+        (r"(?i)0-2:A\?\xe9", b"..ax\xe9", True),
+        (r"(?i)A\xe9", b"a\xc9", False),  # only letters of ASCII have a case
+        (r"1-2:Ab", b"..Ab", True),
+        (r"1-2:Ab", b"..ab", False),
+    ],
+)
+def test_bytes_with_and_without_case(rule: str, page: bytes, holds: bool) -> None:
+    assert read_rules(f"%magic\n50 application/x-a {rule}", "rules").by_magic(page) == ["application/x-a"] * holds
+
+
 def test_special_cases() -> None:
     registry = MIME.registry
     assert registry.is_special_case("application/json", "text/plain")
