@@ -48,6 +48,7 @@ class Invocation:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Terminals are shown text only, from whomever it comes."""
     sys.stdout, sys.stderr = guard(sys.stdout), guard(sys.stderr)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts threads for algebra that no job has
     words = list(sys.argv[1:] if argv is None else argv)
     verbose = "-v" in words[:2]
     if verbose:

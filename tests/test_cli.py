@@ -33,6 +33,18 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Run], None]]:
     return use  # type: ignore[return-value]
 
 
+@pytest.mark.parametrize(("given", "found"), [(None, "1"), ("3", "3")])
+def test_numpy_starts_no_threads_unless_it_is_told_to(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, found: str
+) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "")  # so that what is set here is taken back
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    if given is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", given)
+    assert cli.main(["version"]) == 0
+    assert os.environ["OPENBLAS_NUM_THREADS"] == found
+
+
 def test_alone_it_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 1
     out = capsys.readouterr().out
