@@ -168,11 +168,16 @@ class LocalEngine:
         counters: Counters,
         progress: Progress,
     ) -> Placed:
-        """A window of the best after the other; for each the pieces are read, side by side."""
+        """A window of the best after the other; for each the pieces are read, side by side.
+
+        The first has what is likely to be wanted, or all rows if there is memory for them; the others all that there is
+        memory for: each takes another reading.
+        """
         from minutch.engine.contests import judged, room_for
         from minutch.tables.window import LAST, Window
 
-        room = max(room_for(contest.places), memory_budget(conf) // _SHARE // _ROW)
+        likely = room_for(contest.places)
+        room = max(2 * likely, memory_budget(conf) // _SHARE // _ROW * 2)
 
         def enter(window: Window, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
             number, piece = numbered
@@ -185,11 +190,11 @@ class LocalEngine:
         def windows(window: Window) -> Iterator[list[pl.DataFrame]]:
             yield window.tables()
             while window.last < LAST:
-                window = Window(window.last + 1, room, contest.ranks_in)
+                window = Window(window.last + 1, room // 2, room, contest.ranks_in)
                 for_each(partial(enter, window, task=Task()), enumerate(pieces))
                 yield window.tables()
 
-        first = Window(0, room, contest.ranks_in)
+        first = Window(0, likely, room, contest.ranks_in)
         entered = for_each(lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces))
         total = sum(rows for rows, _ in entered)
         for _, counted in entered:

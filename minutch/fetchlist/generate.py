@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import polars as pl
-
 from minutch.arguments import Flag, parse
 from minutch.crawldb.store import CrawlDb
 from minutch.fetchlist import due, marks, select
@@ -129,7 +127,8 @@ def generate(
         update = conf.get_boolean(UPDATE_PROPERTY, False)
         with marks.planned(db, segments, time) if update else nullcontext():
             for number in range(1, max_segments + 1):
-                entries = chosen.filter(pl.col("segment") == number)
+                is_here = chosen["segment"] == number
+                entries = chosen if is_here.all() else chosen.filter(is_here)
                 if len(entries):
                     entries = stamp(entries, time)
                     entries = entries if hosts is None else hosts.with_delays(entries)

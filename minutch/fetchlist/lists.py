@@ -13,9 +13,11 @@ from __future__ import annotations
 import socket
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
@@ -31,6 +33,9 @@ from minutch.tables.crawldata import CrawlDataWriter
 from minutch.tables.database import part_name
 from minutch.tables.frame import decode_keys
 from minutch.tables.success import mark_success
+
+_AT_A_TIME: Final = 1 << 19
+"""Entries that are put into the order of a list at a time."""
 
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
@@ -81,11 +86,12 @@ class FetchListWriter:
         shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
         with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
             for part, rows in enumerate(shares):
-                _write_part(segment.path / CRAWL_GENERATE / part_name(part), entries[rows], self._compression)
+                _write_part(segment.path / CRAWL_GENERATE / part_name(part), entries, rows, self._compression)
             mark_success(self._conf, segment.path / CRAWL_GENERATE)
         return segment.path
 
 
-def _write_part(path: Path, entries: pl.DataFrame, compression: Compression) -> None:
+def _write_part(path: Path, entries: pl.DataFrame, rows: NDArray[np.int64], compression: Compression) -> None:
     with CrawlDataWriter(path, mapfile=False, **compression.options) as writer:
-        writer.write(entries)
+        for start in range(0, max(1, len(rows)), _AT_A_TIME):
+            writer.write(entries[rows[start : start + _AT_A_TIME]])

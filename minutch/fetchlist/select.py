@@ -156,19 +156,15 @@ class Selection:
         """
         segments = self.segments_of(found, counters, total)
         shares = np.split(segments, np.cumsum([len(table) for table in found])[:-1])
-        chosen = [
-            table.with_columns(pl.Series("segment", share)).filter(pl.Series(share > NO_PLACE))
-            for table, share in zip(found, shares, strict=True)
-        ]
-        return pl.concat(chosen)
+        return pl.concat([_placed(table, share) for table, share in zip(found, shares, strict=True)])
 
     def segments_of(self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0) -> Ints:
         """The segment of each entry of all tables, one after the other; of those without one, WHY not."""
-        ranks = np.concatenate(for_each(ranks_in, found))
         keys = pl.concat([table["key"] for table in found], rechunk=True)
+        total = max(total, len(keys))
         segments = np.zeros(len(keys), dtype=np.int64)
-        for block in self._blocks(ranks, keys):
-            self._deal(block, keys, segments, max(total, len(keys)))
+        for block in self._blocks(found, keys) if self._is_limited(total) else _in_order(len(keys)):
+            self._deal(block, keys, segments, total)
             if self.is_full:
                 break
         for quota in self._quotas:
@@ -181,8 +177,13 @@ class Selection:
         counters.add(SELECTED, int(np.count_nonzero(segments > NO_PLACE)))
         return segments
 
-    def _blocks(self, ranks: Ranks, keys: pl.Series) -> Iterator[Ints]:
+    def _is_limited(self, total: int) -> bool:
+        """Whether it depends on the others, of `total` entries, which of them get a place."""
+        return self._max_count > 0 or self._hosts is not None or 0 <= self._limit < total
+
+    def _blocks(self, found: Sequence[pl.DataFrame], keys: pl.Series) -> Iterator[Ints]:
         """The numbers of all rows, best first, a few at a time."""
+        ranks = np.concatenate(for_each(ranks_in, found))
         places = self._limit * self._segments * self._reducers if self._limit >= 0 else NO_LIMIT
         for rows in best_first(ranks, keys, places + max(places // 10, _BLOCK)):  # reducers' shares differ a little
             for start in range(0, len(rows), _BLOCK):
@@ -201,7 +202,7 @@ class Selection:
 
     def _reducers_of(self, urls: pl.Series, total: int) -> Ints:
         """The reducer of each of `urls`, of `total` in all: the same for all where places are not limited."""
-        if self._reducers == 1 or (self._max_count <= 0 and self._hosts is None and not 0 <= self._limit < total):
+        if self._reducers == 1 or not self._is_limited(total):
             return np.zeros(len(urls), dtype=np.int64)
         reducers: Ints = self._partitioner.parts_of(urls, self._reducers).to_numpy()
         return reducers
@@ -212,6 +213,17 @@ class Selection:
             urls = self._normalizers.normalize_column(urls)
         owners = hosts_of(urls)
         return (domains_of(owners) if self._by_domain else owners).str.to_lowercase()
+
+
+def _in_order(rows: int) -> Iterator[Ints]:
+    """The numbers of so many rows, a few at a time."""
+    return (np.arange(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK))
+
+
+def _placed(table: pl.DataFrame, segments: Ints) -> pl.DataFrame:
+    """The entries that have a segment, with it; where all have one, they stay where they lie."""
+    table, has_place = table.with_columns(pl.Series("segment", segments)), segments > NO_PLACE
+    return table if has_place.all() else table.filter(pl.Series(has_place))
 
 
 class Quota:

@@ -27,13 +27,14 @@ Place = tuple[int, int]
 class Window:
     """The rows with ranks from `first` on: the best `most` of them, and all that are ranked as the last of these.
 
-    Tables may come from several threads, in any order. They are ranked when some entries have to go, not before.
+    Tables may come from several threads, in any order. They are ranked when they have more than `room` rows, not
+    before; where all have no more, all of them are in the window.
     """
 
-    def __init__(self, first: int, most: int, ranks_in: Callable[[pl.DataFrame], Ranks]) -> None:
+    def __init__(self, first: int, most: int, room: int, ranks_in: Callable[[pl.DataFrame], Ranks]) -> None:
         self.last = LAST
         """The highest rank in the window."""
-        self._first, self._most, self._ranks_in = first, most, ranks_in
+        self._first, self._most, self._room, self._ranks_in = first, most, max(room, most), ranks_in
         self._held: dict[Place, tuple[pl.DataFrame, Ranks | None]] = {}
         self._rows = 0
         self._lock = Lock()
@@ -46,12 +47,12 @@ class Window:
         with self._lock:
             self._held[place] = held
             self._rows += len(held[0])
-            if self._rows > 2 * self._most:
+            if self._rows > self._room:
                 self._close()
 
     def tables(self) -> list[pl.DataFrame]:
         """The rows, in the order of the input."""
-        if self._rows > self._most or self.last < LAST:
+        if self.last < LAST:
             self._close()
         return [self._held[place][0] for place in sorted(self._held)]
 

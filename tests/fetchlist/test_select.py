@@ -225,9 +225,9 @@ def test_without_a_host_limit_both_ways_agree(
 
 
 @settings(deadline=None)
-@given(st.lists(ROWS, max_size=6), st.integers(1, 9), st.randoms())
+@given(st.lists(ROWS, max_size=6), st.integers(1, 9), st.integers(0, 20), st.randoms())
 def test_windows_have_all_entries_by_rank(
-    tables: list[list[tuple[int, bytes]]], most: int, order: random.Random
+    tables: list[list[tuple[int, bytes]]], most: int, room: int, order: random.Random
 ) -> None:
     schema = pl.Schema({"key": pl.Binary(), "sort": pl.Float32(), "metadata": pl.Binary()})
     rows = [[(key, float(score), order.choice((None, b"", b"m" * 20))) for score, key in table] for table in tables]
@@ -235,7 +235,7 @@ def test_windows_have_all_entries_by_rank(
     found: list[list[tuple[bytes, float, bytes | None]]] = []
     first = 0
     while first <= LAST:
-        window = Window(first, most, ranks_in)
+        window = Window(first, most, room, ranks_in)
         places = list(enumerate(frames))
         order.shuffle(places)
         for number, frame in places:
