@@ -177,7 +177,7 @@ class LocalEngine:
         from minutch.tables.window import LAST, Window
 
         likely = room_for(contest.places)
-        room = max(2 * likely, memory_budget(conf) // _SHARE // _ROW * 2)
+        most = max(likely, memory_budget(conf) // _SHARE // _ROW)
 
         def enter(window: Window, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
             number, piece = numbered
@@ -190,11 +190,11 @@ class LocalEngine:
         def windows(window: Window) -> Iterator[list[pl.DataFrame]]:
             yield window.tables()
             while window.last < LAST:
-                window = Window(window.last + 1, room // 2, room, contest.ranks_in)
+                window = Window(window.last + 1, most, 2 * most, contest.ranks_in)
                 for_each(partial(enter, window, task=Task()), enumerate(pieces))
                 yield window.tables()
 
-        first = Window(0, likely, room, contest.ranks_in)
+        first = Window(0, likely, 2 * most, contest.ranks_in)
         entered = for_each(lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces))
         total = sum(rows for rows, _ in entered)
         for _, counted in entered:
