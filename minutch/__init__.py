@@ -1,33 +1,36 @@
 """minutch: a web crawler for one machine that speaks Apache Nutch 1.x.
 
-The life of a URL, in order:
+The life of a URL, in the order of the cycle:
 
-    inject        a line of a seed list becomes a record of the crawldb: db_unfetched, due now     crawldb/inject.py
-    generate      of what is due, the best by score go into the fetch list of a new segment        fetchlist/generate.py
-    fetch         the page is fetched, politely, and lies in the segment with its status           fetch/fetch.py
-    parse         text, metadata and links are found; each link inherits a share of the score      parse/parse.py
-    updatedb      the record learns what became of it and when it is due again; links become       crawldb/updatedb.py
-                  records of their own
-    invertlinks   the linkdb learns who links to the page, with which words                        linkdb/invertlinks.py
-    dedup         of pages with equal content all but one are marked as duplicates                 crawldb/dedup.py
+    inject       a line of a seed list becomes a record of the CrawlDb     cycle/crawldb/inject.py
+    generate     of what is due, the best go into a new segment            cycle/fetchlist/generate.py
+    fetch        the page is fetched, politely                             cycle/fetch/fetcher.py
+    parse        its text, metadata and links are found                    cycle/parse/parsesegment.py
+    updatedb     the record learns what became of it, links become URLs    cycle/crawldb/updatedb.py
+    invertlinks  the LinkDb learns who links to the page                   cycle/linkdb/invertlinks.py
+    dedup        of equal pages all but one are marked as duplicates       cycle/crawldb/dedup.py
 
-`minutch.flow` has the table of all commands. From Python:
+`minutch/DESIGN.md` says how the rest is laid out, `minutch.commands.flow` lists all commands. From
+Python:
 
     from minutch import Configuration, CrawlDb, jobs
+
     conf = Configuration.load([Path("conf")])
     jobs.inject("crawl/crawldb", "seeds/", conf=conf)
     db = CrawlDb(Path("crawl/crawldb"))
     print(len(db), db["https://www.example.org/"])
     fetched = [url for url, datum in db.items() if datum.status_name == "db_fetched"]
 
-A whole crawl is opened by `minutch.open`: its tables for Polars, Arrow and pandas (`minutch.query`), its jobs as
-methods (`minutch.api`).
+`minutch.open` opens a whole crawl: its tables for Polars, Arrow and pandas, its jobs as methods
+(`minutch.api`).
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from minutch.version import __version__
 
 if TYPE_CHECKING:
     from minutch import jobs as jobs
@@ -36,29 +39,27 @@ if TYPE_CHECKING:
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
-    from minutch.crawldb.store import CrawlDb as CrawlDb
+    from minutch.cycle.crawldb.store import CrawlDb as CrawlDb
+    from minutch.cycle.hostdb.store import HostDb as HostDb
+    from minutch.cycle.linkdb.store import LinkDb as LinkDb
+    from minutch.cycle.segment.store import Segment as Segment
     from minutch.errors import MinutchError as MinutchError
-    from minutch.hostdb.store import HostDb as HostDb
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
-    from minutch.linkdb.store import LinkDb as LinkDb
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
-    from minutch.segment.store import Segment as Segment
-
-__version__ = "0.1.0"
 
 _WHERE = {
     "Configuration": "minutch.conf",
     "Crawl": "minutch.api",
     "Counters": "minutch.job",
     "CrawlDatum": "minutch.records.crawldatum",
-    "CrawlDb": "minutch.crawldb.store",
+    "CrawlDb": "minutch.cycle.crawldb.store",
     "FakeClock": "minutch.clock",
-    "HostDb": "minutch.hostdb.store",
+    "HostDb": "minutch.cycle.hostdb.store",
     "JobContext": "minutch.job",
-    "LinkDb": "minutch.linkdb.store",
+    "LinkDb": "minutch.cycle.linkdb.store",
     "MinutchError": "minutch.errors",
-    "Segment": "minutch.segment.store",
+    "Segment": "minutch.cycle.segment.store",
     "SystemClock": "minutch.clock",
 }
 

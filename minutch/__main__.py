@@ -2,6 +2,6 @@
 
 import sys
 
-from minutch.cli import main
+from minutch.commands.cli import main
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""A crawl as an object: its tables (`minutch.query`), and the jobs that change it (`minutch.jobs`) as methods.
+"""A crawl as an object: its tables (`minutch.inspect.query`), and the jobs that change it (`minutch.jobs`) as methods.
 
     crawl = minutch.open("crawl", create=True, conf={"http.agent.name": "my-crawler"})
     crawl.inject(["https://www.example.org/"])
@@ -23,8 +23,8 @@ from typing import Literal, TextIO, cast
 from minutch import jobs
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
+from minutch.inspect.query import crawl as query
 from minutch.job import CLEAR, Counters
-from minutch.query import crawl as query
 
 
 class Crawl(query.Crawl):

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
-from minutch.stores import hadoop
+from minutch.hadoop.stores import hadoop
 from minutch.terminal import PLAIN, raw
 
 if TYPE_CHECKING:
-    from minutch.live.watch import Watch
+    from minutch.cycle.fetch.watch import Watch
 
 counters_log = logging.getLogger("minutch.counters")
 progress_log = logging.getLogger("minutch.progress")

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TextIO
 
-from minutch import flow
 from minutch.clock import Clock, SystemClock
+from minutch.commands import flow
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext

@@ -29,11 +29,13 @@ FORMAT = "%(asctime)s %(levelname)-5s %(where)s: %(message)s"
 _QUIET = ("httpx", "httpcore", "numba", "pypdf", "tldextract", "filelock", "asyncio", "chardet")
 
 
-_PACKAGE = re.compile(r"^minutch(?:_plugins_\w+?)?\.")
+_PACKAGE = re.compile(
+    r"^minutch(?:_plugins_\w+?|\.(?:cycle|commands|archives|inspect|work|hadoop)(?=\.))?\."
+)
 
 
 class _Formatter(logging.Formatter):
-    """Names modules without the package: `minutch.crawldb.inject` → `crawldb.inject`; a plugin's likewise."""
+    """Names modules without package and wing: `minutch.cycle.crawldb.inject` → `crawldb.inject`."""
 
     def format(self, record: logging.LogRecord) -> str:
         record.where = _PACKAGE.sub("", record.name)
@@ -54,7 +56,7 @@ def _indented(text: str) -> str:
 
 
 # What a command that shows its progress itself lets through besides warnings.
-_LIVE = ("minutch.progress", "minutch.fetch.display")
+_LIVE = ("minutch.progress", "minutch.cycle.fetch.display")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 _COMPLAINT = re.compile(r"\d{4}-\d\d-\d\d \S+ (?:WARNING|ERROR) +(\S+): (.*)")
 _NAMED = ("crawldb.inject",)

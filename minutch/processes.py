@@ -31,9 +31,11 @@ _PR_SET_PDEATHSIG: Final = 1
 _LEFT_TO_THE_PARENT: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Sent to the whole group by a terminal or a supervisor: the parent decides when its workers end."""
 
-_START: Final = "import sys; sys.path.insert(0, sys.argv.pop(1)); from minutch.cli import main; sys.exit(main())"
+_START: Final = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from minutch.commands.cli import main; sys.exit(main())"
+)
 """`python -m minutch`, but for the working folder, which is no place to take modules from."""
-_LOADED_FIRST: Final = "minutch.parse.preloaded"
+_LOADED_FIRST: Final = "minutch.cycle.parse.preloaded"
 """What a fork server loads before it forks, by name, as it lies far above this module: most workers parse."""
 
 _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()

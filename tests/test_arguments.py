@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.arguments import Flag, fail, parse
+from minutch.commands.arguments import Flag, fail, parse
 from minutch.errors import UsageError
 
 FLAGS = (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch import cli, flow
+from minutch.commands import cli, flow
 from minutch.errors import MinutchError, StoreError, UsageError
 from minutch.job import JobContext
 from tests.support.golden import PROJECT
@@ -26,9 +26,9 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Run], None]]:
     monkeypatch.setattr(cli, "_set_up_log", lambda environment, verbose, only_live: None)
 
     def use(run: Run) -> None:
-        module = types.ModuleType("minutch.crawldb.inject")
+        module = types.ModuleType("minutch.commands.inject")
         module.run = run  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "minutch.crawldb.inject", module)
+        monkeypatch.setitem(sys.modules, "minutch.commands.inject", module)
 
     return use  # type: ignore[return-value]
 
@@ -284,7 +284,7 @@ HEAVY = ("polars", "numba", "numpy", "httpx", "pycurl", "selectolax", "tldextrac
 @pytest.mark.parametrize("words", [[], ["showproperties"], ["genrate"]])
 def test_nothing_heavy_is_imported(words: list[str]) -> None:
     code = (
-        "import sys; from minutch.cli import main; main(sys.argv[1:]); "
+        "import sys; from minutch.commands.cli import main; main(sys.argv[1:]); "
         f"print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run(
@@ -305,9 +305,9 @@ def test_output_is_utf8_whatever_the_locale() -> None:
 
 
 def test_properties_without_effect_are_marked() -> None:
+    from minutch.commands.showproperties import MARK, line, run
     from minutch.conf import Configuration
     from minutch.conf.inert import INERT
-    from minutch.console.showproperties import MARK, line, run
 
     out = io.StringIO()
     conf = Configuration.load([], overrides={"a": "${b}", "b": "1"})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from minutch.errors import ExpressionError
 from minutch.expressions import compile_expression
-from minutch.formats.javahash import float32
+from minutch.hadoop.formats.javahash import float32
 
 VALUES = {
     "url": "http://example.org/Page.html",

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from minutch import flow
+from minutch.commands import flow
 from minutch.plugin.points import POINTS
 from tests.support.golden import PROJECT, SHARED
 

@@ -1,7 +1,7 @@
-"""Imports point down: which module may import which, by the table of layers in minutch/DESIGN.md.
+"""Imports point to what stands further up in the table of minutch/DESIGN.md: one order of all boxes.
 
-Jobs are the modules of `flow.py`; the boxes' other modules lie below them. No job imports another job, nothing below
-a job imports one, and `minutch` never imports `plugins`. Imports for type checking only are free.
+A command imports no other command, nothing below the commands imports one, and `minutch` never imports `plugins`.
+Imports for type checking only are free. `python -m tests.test_layers` prints the shape of the graph.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from minutch import flow
+from minutch.commands import flow
 from tests.support.golden import PROJECT
 
 DESIGN = (PROJECT / "minutch" / "DESIGN.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| (\d) \| [^|]+ \| (.*) \|$", DESIGN, re.MULTILINE)
-LAYERS = {name: int(number) for number, names in ROWS for name in re.findall(r"`(\w+)`", names)}
-BOXES = {name for name, number in LAYERS.items() if number == 4}
-COMMANDS = {name for name, number in LAYERS.items() if number == max(LAYERS.values())}
+ROWS = re.findall(r"^\| (\w+) \| ((?:`[\w.]+` ?)+) \| [^|]+ \|$", DESIGN, re.MULTILINE)
+WINGS = {wing: re.findall(r"`([\w.]+)`", names) for wing, names in ROWS}
+ORDER = {box: number for number, box in enumerate(name for boxes in WINGS.values() for name in boxes)}
 RUN = (*flow.commands().values(), *flow.CLASSES)
-JOBS = {command.module for command in RUN if command.module.split(".")[1] not in COMMANDS}
+COMMANDS = {command.module for command in RUN}
 
 PLUGIN_MAY = {
     "plugin.points",
@@ -39,20 +38,22 @@ PLUGIN_MAY = {
     "state",
     "scratch",
 }
-PLUGIN_MAY |= {"formats.writables", "formats.javahash", "formats.zstd", "tables.wholefile"}
-PLUGIN_MAY |= {"parse.charset", "parse.dispatch", "parse.mime", "parse.textlinks", "plugin.chains"}
-PLUGIN_MAY |= {"kernels", "expressions", "search.fields", "search.localindex"}
-PLUGIN_MAY |= {"archive.reading.archiveindex", "archive.reading.visits", "stores"}
+PLUGIN_MAY |= {f"hadoop.formats.{name}" for name in ("writables", "javahash", "zstd")} | {"work.tables.wholefile"}
+PLUGIN_MAY |= {f"cycle.parse.{name}" for name in ("charset", "dispatch", "mime", "textlinks")} | {"plugin.chains"}
+PLUGIN_MAY |= {"kernels", "expressions", "inspect.search.fields", "inspect.search.localindex"}
+PLUGIN_MAY |= {"warc.reading.archiveindex", "warc.reading.visits", "hadoop.stores"}
 """What a plugin may import of minutch. Metadata's values are Hadoop's Writables, scores Java's 32-bit floats; parsers
 need what Nutch offers them in its core: EncodingDetector, OutlinkExtractor, HtmlParseFilters; those of containers
 (feed, zip) ParserFactory and MimeUtil, too; protocol-archive what archives hold."""
 
 
-def layer(module: str) -> int:
-    """The layer of a module of minutch."""
-    if module in JOBS:
-        return 5
-    return LAYERS[module.removeprefix("minutch").lstrip(".").partition(".")[0] or "__init__"]
+def box_of(module: str) -> str:
+    """The box of a module of minutch: the longest name of the table that its own begins with."""
+    name = module.removeprefix("minutch").lstrip(".") or "__init__"
+    while name not in ORDER:
+        assert "." in name, f"{module}: the table of DESIGN.md has no box for it"
+        name = name.rpartition(".")[0]
+    return name
 
 
 def name_of(path: Path) -> str:
@@ -106,27 +107,38 @@ def sources(folder: str) -> dict[str, ast.Module]:
     return {name: source(path) for name, path in files(folder).items()}
 
 
-@pytest.mark.parametrize("module", sorted(files("minutch")))
-def test_imports_point_down(module: str) -> None:
-    mine = layer(module)
+WING_FOLDERS = {"minutch.cycle", "minutch.inspect", "minutch.work", "minutch.hadoop"}
+"""Folders that hold boxes and no module of their own but `__init__`, which imports nothing."""
+
+
+@pytest.mark.parametrize("module", sorted(files("minutch").keys() - WING_FOLDERS))
+def test_imports_point_up_the_table(module: str) -> None:
+    mine = ORDER[box_of(module)]
     for other in imports(source(files("minutch")[module])):
         if other == "minutch" or not other.startswith("minutch."):
             assert other.partition(".")[0] != "plugins"
+            assert other != "minutch" or mine == len(ORDER) - 1, f"{module} imports the package's root"
             continue
-        assert layer(other) <= mine, f"{module} (layer {mine}) imports {other} (layer {layer(other)})"
-        assert other not in JOBS or mine == 6, f"{module} imports the job {other}"
+        assert ORDER[box_of(other)] <= mine, f"{module} imports {other}, which the table has further down"
+        assert other not in COMMANDS or box_of(module) != "commands", f"{module} imports the command {other}"
 
 
-def test_boxes_take_from_each_other_only_what_is_below_jobs() -> None:
-    """A box's own modules may import another box's stores and pure modules; never its workers' innards in a circle."""
+def test_every_box_is_there_and_every_folder_in_a_box() -> None:
+    modules = files("minutch")
+    assert [box for box in ORDER if box != "__init__" and f"minutch.{box}" not in modules] == []
+    assert list(WINGS) == ["ground", "work", "plugin", "warc", "cycle", "archives", "inspect", "commands", "top"]
+    for module in WING_FOLDERS:
+        assert imports(source(modules[module])) == set()
+
+
+def test_what_a_box_takes_from_boxes_is_no_circle() -> None:
+    """Follows from the order; said by itself, as it is what the order is for."""
     graph: dict[str, set[str]] = {}
     for module, tree in sources("minutch").items():
-        box = module.split(".")[1] if "." in module else ""
-        if box in BOXES and module not in JOBS:
-            others = {other.split(".")[1] for other in imports(tree) if other.startswith("minutch.")}
-            graph.setdefault(box, set()).update((others & BOXES) - {box})
-    circles = [(a, b) for a in graph for b in graph[a] if a in graph.get(b, set()) and a < b]
-    assert circles == []
+        if module not in WING_FOLDERS:
+            others = {box_of(other) for other in imports(tree) if other.startswith("minutch.")}
+            graph.setdefault(box_of(module), set()).update(others - {box_of(module)})
+    assert [box for box in graph if box in _reachable(graph, box)] == []
 
 
 @pytest.mark.parametrize("module", sorted(files("plugins")))
@@ -173,7 +185,7 @@ def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
 @pytest.mark.parametrize("module", sorted(files("minutch")))
 def test_only_the_command_line_looks_outside(module: str) -> None:
     """argv, environment and working directory are cli.py's."""
-    if module in ("minutch.cli", "minutch.__main__"):
+    if module in ("minutch.commands.cli", "minutch.__main__"):
         return
     for node in ast.walk(source(files("minutch")[module])):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -187,3 +199,29 @@ def test_modules_stay_small() -> None:
     for folder in ("minutch", "plugins"):
         for path in sorted((PROJECT / folder).rglob("*.py")):
             assert len(path.read_text(encoding="utf-8").splitlines()) <= 500, path
+
+
+def shape() -> str:
+    """Boxes, floors, arrows and circles of the import graph, and lines and modules of each wing."""
+    graph: dict[str, set[str]] = {box: set() for box in ORDER}
+    size: dict[str, tuple[int, int]] = {}
+    for module, tree in sources("minutch").items():
+        if module in WING_FOLDERS:
+            continue
+        box = box_of(module)
+        wing = next(wing for wing, boxes in WINGS.items() if box in boxes)
+        lines = len(files("minutch")[module].read_text(encoding="utf-8").splitlines())
+        size[wing] = (size.get(wing, (0, 0))[0] + 1, size.get(wing, (0, 0))[1] + lines)
+        graph[box] |= {box_of(other) for other in imports(tree) if other.startswith("minutch.")} - {box}
+    floors: dict[str, int] = {}
+    for box in ORDER:
+        floors[box] = 1 + max((floors[other] for other in graph[box]), default=0)
+    circles = [box for box in graph if box in _reachable(graph, box)]
+    arrows = sum(map(len, graph.values()))
+    head = f"{len(graph)} boxes, {max(floors.values())} floors, {arrows} arrows, {len(circles)} in a circle"
+    rows = [f"{wing:<10} {modules:>4} modules {lines:>7,} lines" for wing, (modules, lines) in size.items()]
+    return "\n".join([head, *sorted(rows)])
+
+
+if __name__ == "__main__":
+    print(shape())

@@ -27,8 +27,8 @@ def _restored() -> Iterator[None]:
 def test_a_line_per_event_without_the_package(tmp_path: Path) -> None:
     stream = io.StringIO()
     configure(stream, log_file=tmp_path / "logs" / "hadoop.log")
-    logging.getLogger("minutch.crawldb.inject").info("%d seeds", 3)
-    logging.getLogger("minutch.crawldb.inject").debug("hidden")
+    logging.getLogger("minutch.cycle.crawldb.inject").info("%d seeds", 3)
+    logging.getLogger("minutch.cycle.crawldb.inject").debug("hidden")
     logging.getLogger("httpx").info("hidden")
     line = stream.getvalue()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO  crawldb\.inject: 3 seeds\n", line)
@@ -48,8 +48,8 @@ def test_only_what_is_live(tmp_path: Path) -> None:
     stream = io.StringIO()
     configure(stream, log_file=tmp_path / "hadoop.log", only_live=True)
     logging.getLogger("minutch.progress").info("half")
-    logging.getLogger("minutch.crawldb.inject").info("hidden")
-    logging.getLogger("minutch.crawldb.inject").warning("odd")
+    logging.getLogger("minutch.cycle.crawldb.inject").info("hidden")
+    logging.getLogger("minutch.cycle.crawldb.inject").warning("odd")
     logging.getLogger("minutch_plugins_0a1b2c3d.lib_http.names").warning("odd, too")
     assert [line.partition(",")[2][4:] for line in stream.getvalue().splitlines()] == [
         "INFO  progress: half",

@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.fetch.display import Display
+from minutch.cycle.fetch.display import Display
+from minutch.cycle.segment.store import CONTENT, part_writer
 from minutch.job import CLEAR
 from minutch.log import configure
 from minutch.records.content import Content
 from minutch.records.metadata import Metadata
-from minutch.segment.store import CONTENT, part_writer
 from minutch.terminal import BOLD, PLAIN, RED, YELLOW, counted, guard, raw, visible, visible_line
-from tests.fetch.test_seen import NOW, Terminal
+from tests.cycle.fetch.test_seen import NOW, Terminal
 from tests.support.golden import PROJECT
 
 CLEAR_SCREEN = "\x1b[2J"
@@ -87,11 +87,13 @@ FORGED = "2026-11-21 13:05:01,250 INFO  crawldb.inject: all is well"
 
 
 def test_nobody_writes_a_line_of_the_log(logged: Path) -> None:
-    logging.getLogger("minutch.fetch.chain").info("fetch of %s failed", f"http://e.org/\r\n{FORGED}{CLEAR_SCREEN}")
+    logging.getLogger("minutch.cycle.fetch.chain").info(
+        "fetch of %s failed", f"http://e.org/\r\n{FORGED}{CLEAR_SCREEN}"
+    )
     try:
         raise ValueError(f"bad header:\n{FORGED}\x9b")
     except ValueError:
-        logging.getLogger("minutch.fetch.chain").exception("broken")
+        logging.getLogger("minutch.cycle.fetch.chain").exception("broken")
     lines = logged.read_text().split("\n")
     assert len([line for line in lines if line.startswith("2")]) == 2
     assert lines[0].endswith(f"fetch of http://e.org/\\x0d\\n{FORGED}\\x1b[2J failed")

@@ -10,7 +10,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.expressions.values import MAX_STRING, Failure, full_match, regex, text_of
-from minutch.formats.javahash import string_hash
+from minutch.hadoop.formats.javahash import string_hash
 
 Method = Callable[..., object]
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from minutch.errors import ExpressionError
-from minutch.formats.javahash import float32
+from minutch.hadoop.formats.javahash import float32
 
 MAX_LENGTH: Final = 65_536  # characters of an expression
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 from minutch.errors import ConfigError
-from minutch.formats.javahash import double_to_string
+from minutch.hadoop.formats.javahash import double_to_string
 from minutch.urls.javaregex import JavaRegex
 
 Number = int | float

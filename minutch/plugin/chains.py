@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, PluginError
-from minutch.formats.javahash import hash_map_order, string_hash
+from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.points import (
     HTMLMetaTags,
     HtmlParseFilter,

@@ -102,35 +102,35 @@ def domain_column(hosts: pl.Series) -> pl.Series:
 
 def schema() -> pl.Schema:
     """The columns that every table of records has, in order, with their types."""
-    from minutch.tables.frame import CRAWLDB_SCHEMA
+    from minutch.work.tables.frame import CRAWLDB_SCHEMA
 
     return CRAWLDB_SCHEMA
 
 
 def urls_of(frame: pl.DataFrame) -> pl.Series:
     """The URLs of a table as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes them."""
-    from minutch.tables.frame import decode_keys
+    from minutch.work.tables.frame import decode_keys
 
     return decode_keys(frame["key"])
 
 
 def keys_of(urls: pl.Series) -> pl.Series:
     """URLs as the keys of a table."""
-    from minutch.tables.frame import encode_keys
+    from minutch.work.tables.frame import encode_keys
 
     return encode_keys(urls)
 
 
 def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:
     """URL and record of each row. FormatError for damaged metadata."""
-    from minutch.tables import rows
+    from minutch.work.tables import rows
 
     return rows.records(frame)
 
 
 def map_records(frame: pl.DataFrame, change: Callable[[str, CrawlDatum], object]) -> pl.DataFrame:
     """The table after `change(url, datum)` on each row; `change` alters the datum. Further columns stay."""
-    from minutch.tables import rows
+    from minutch.work.tables import rows
 
     return rows.map_rows(frame, change)
 
@@ -158,6 +158,6 @@ def map_updates(
 
 def unpack(table: pl.DataFrame) -> pl.DataFrame:
     """The whole records of a packed table, as a table with the columns of `schema`."""
-    from minutch.tables import packed
+    from minutch.work.tables import packed
 
     return packed.unpack(table)

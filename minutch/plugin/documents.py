@@ -27,9 +27,9 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import MinutchError
-from minutch.formats.javahash import date_to_string
-from minutch.formats.javaio import decode_text
-from minutch.formats.writables import MapWritable, Text
+from minutch.hadoop.formats.javahash import date_to_string
+from minutch.hadoop.formats.javaio import decode_text
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import Date, FieldValue, Long, NutchDocument, NutchField, value_text
@@ -38,10 +38,10 @@ from minutch.records.metadata import CONTENT_TYPE_KEY
 from minutch.records.metadata_columns import text_values
 from minutch.records.parsedata import ParseData
 from minutch.records.parsedata_columns import ParseTable
-from minutch.tables.frame import decode_keys
-from minutch.tables.rows import to_datum
-from minutch.tables.textparts import float_texts
 from minutch.urls.hosts import map_distinct
+from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.rows import to_datum
+from minutch.work.tables.textparts import float_texts
 
 log = logging.getLogger(__name__)
 

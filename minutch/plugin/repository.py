@@ -30,7 +30,7 @@ from weakref import WeakKeyDictionary
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, PluginError
-from minutch.formats.javahash import hash_map_order, string_hash
+from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.includes import missing_plugins, misspelt_plugins
 from minutch.plugin.manifest import FILE_NAME, Implementation, Manifest, read_manifest
 from minutch.plugin.points import ExtensionBase

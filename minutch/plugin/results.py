@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from minutch.formats.javaio import encode_text
+from minutch.hadoop.formats.javaio import encode_text
 from minutch.records.metadata import Metadata
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from minutch.formats.registry import ALIASES, Writable, add_finder
+from minutch.hadoop.formats.registry import ALIASES, Writable, add_finder
 
 CLASSES = {
     f"org.apache.nutch.{java}": place

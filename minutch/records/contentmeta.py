@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import encode_text, encode_vlong
+from minutch.hadoop.formats.batch import Batch, Lengths, Offsets
+from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.kernels import find, parsemeta
-from minutch.records.batch import Batch, Lengths, Offsets
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 

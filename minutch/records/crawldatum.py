@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from minutch.errors import FormatError
-from minutch.formats import javahash
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import FloatWritable, IntWritable, MapWritable, Text, Writable
+from minutch.hadoop.formats import javahash
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWritable, Text, Writable
 from minutch.records.metadata import read_version
 from minutch.records.oldmapwritable import OldMapWritable
 from minutch.records.protocolstatus import ProtocolStatus

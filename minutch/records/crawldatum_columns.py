@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, keys_of, places, string_column
 from minutch.kernels import crawldatum as kernels
 from minutch.kernels import find, layout
 from minutch.kernels.arrow import Bytes, from_series
 from minutch.records import crawldatum_fields
-from minutch.records.batch import Batch, Lengths, Offsets, Places, keys_of, places, string_column
 from minutch.records.crawldatum_fields import FIELDS, NUMBERS
 
 MAX_SIGNATURE = 127

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Stretch, string_column
 from minutch.kernels import crawldatum as kernels
 from minutch.kernels.arrow import Bytes
-from minutch.records.batch import Batch, Lengths, Offsets, Stretch, string_column
 from minutch.records.crawldatum import CrawlDatum
 
 KEY: Final = "key"

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from minutch.errors import FormatError
-from minutch.formats import javahash
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats import javahash
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.metadata import Metadata, read_version
 
 ADD: Final = 0

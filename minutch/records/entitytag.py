@@ -13,7 +13,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import CrawlDatum
 
 PROPERTY: Final = "http.store.etag"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Self
 
-from minutch.formats import javahash
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import MapWritable, Writable
+from minutch.hadoop.formats import javahash
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import MapWritable, Writable
 
 
 @dataclass(slots=True)

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import encode_vlong
+from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, string_column
+from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.kernels.arrow import Bytes, from_series
-from minutch.records.batch import Batch, Lengths, Offsets, Places, string_column
 from minutch.records.hostdatum import HostDatum
 
 COUNTS: Final = (

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from minutch.errors import FormatError, UrlError
-from minutch.formats.javaio import DataInput, DataOutput, encode_text
-from minutch.formats.writables import MapWritable, Writable
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text
+from minutch.hadoop.formats.writables import MapWritable, Writable
+from minutch.urls.parts import parse
 
 LAYOUT_PLAIN: Final = "1.20"
 """Inlinks of URL and anchor, as Nutch up to 1.20 writes them."""
@@ -156,8 +157,6 @@ class Inlinks(Writable):
 
 def _host(url: str) -> str | None:
     """The host of a URL; None if it is none."""
-    from minutch.urls.parts import parse
-
     try:
         return parse(url).host
     except UrlError:

@@ -22,12 +22,12 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, encode_text
+from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, string_column
+from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.kernels import deflate
 from minutch.kernels import links as kernels
 from minutch.kernels.arrow import Strings, from_series
 from minutch.kernels.libdeflate import compressor, libdeflate
-from minutch.records.batch import Batch, Lengths, Offsets, Places, string_column
 from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, fits, layouts_of
 from minutch.records.linksets import LinkSets, Rows
 from minutch.records.parsedata import VERSION

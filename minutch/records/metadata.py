@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Final, Self
 
 from minutch.errors import FormatError
-from minutch.formats import javahash
-from minutch.formats.javaio import DataInput, DataOutput, decode_text
-from minutch.formats.writables import NullWritable, Writable, lookup
+from minutch.hadoop.formats import javahash
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, decode_text
+from minutch.hadoop.formats.writables import NullWritable, Writable, lookup
 
 # Keys in the metadata of CrawlDatum (org.apache.nutch.metadata.Nutch)
 GENERATE_TIME_KEY: Final = "_ngt_"
@@ -36,7 +36,7 @@ RESPONSE_HEADERS_KEY: Final = "_response.headers_"
 PROTOCOL_VERSIONS_KEY: Final = "_protocol_versions_"
 CONTENT_TYPE_KEY: Final = "Content-Type"
 CAPTURE: Final = "_warc_"
-"""The last capture of the page in WARC files (minutch.fetch.visits). Nutch has no such key."""
+"""The last capture of the page in WARC files (minutch.cycle.fetch.visits). Nutch has no such key."""
 
 # Keys in the metadata of Content and ParseData
 ORIGINAL_CHAR_ENCODING_KEY: Final = "OriginalCharEncoding"

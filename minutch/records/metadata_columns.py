@@ -18,12 +18,12 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.javahash import text_hash
-from minutch.formats.javaio import DataInput, encode_vlong
-from minutch.formats.writables import PREDEFINED_CLASSES, Text, Writable, lookup
+from minutch.hadoop.formats.batch import Lengths, Offsets, string_column
+from minutch.hadoop.formats.javahash import text_hash
+from minutch.hadoop.formats.javaio import DataInput, encode_vlong
+from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Text, Writable, lookup
 from minutch.kernels import maps
 from minutch.kernels.arrow import from_series
-from minutch.records.batch import Lengths, Offsets, string_column
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.records.rawmap import RawMap
 

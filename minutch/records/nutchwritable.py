@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minutch.formats.writables import GenericWritable
+from minutch.hadoop.formats.writables import GenericWritable
 
 _HADOOP = (
     "NullWritable BooleanWritable LongWritable ByteWritable BytesWritable FloatWritable IntWritable MapWritable Text"

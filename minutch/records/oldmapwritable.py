@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final, Self
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import MapWritable, Writable, lookup
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import MapWritable, Writable, lookup
 
 _CLASSES: Final = {
     -127: "org.apache.hadoop.io.NullWritable",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import overload
 
-from minutch.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
 from minutch.records.links import Outlink
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.links import Outlink
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata, read_version
 from minutch.records.outlinkrun import OutlinkRun

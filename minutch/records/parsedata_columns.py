@@ -18,12 +18,12 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, encode_text
+from minutch.hadoop.formats.batch import Batch, string_column
+from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.kernels import links
 from minutch.kernels import parsedata as kernels
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.find import strip_lengths
-from minutch.records.batch import Batch, string_column
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import VERSION, ParseData

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from minutch.formats.javaio import DataInput, DataOutput, encode_text, encode_vlong
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text, encode_vlong
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.metadata import read_version
 from minutch.records.strings import read_compressed_string
 

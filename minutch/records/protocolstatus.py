@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Self
 
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.metadata import read_version
 from minutch.records.strings import (
     args_to_string,

@@ -19,9 +19,9 @@ from functools import lru_cache
 import polars as pl
 
 from minutch.errors import FormatError, TruncatedError
-from minutch.formats.javahash import hash_map_order, text_hash
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import PREDEFINED_CLASSES, Writable, lookup
+from minutch.hadoop.formats.javahash import hash_map_order, text_hash
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Writable, lookup
 
 _SIZE = struct.Struct(">i")
 _NAME_LENGTH = struct.Struct(">H")

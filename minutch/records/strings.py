@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Sequence
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, DataOutput, decode_text, encode_text
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, decode_text, encode_text
 
 _MAX_INFLATED = 1 << 30
 """Bytes that one compressed string may inflate to."""

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.batch import Batch, Places, places, string_column
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.writables import Writable
 from minutch.kernels import webgraph as kernels
 from minutch.kernels.arrow import Views, from_series, to_series
-from minutch.records.batch import Batch, Places, places, string_column
 from minutch.records.links_columns import decode_outlinks
 from minutch.records.metadata import FETCH_TIME_KEY
 from minutch.records.parsedata import ParseData

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from minutch.errors import UrlError
+from minutch.hadoop.formats.batch import Lengths, Offsets, places
 from minutch.kernels.arrow import Bytes, from_series, to_series
 from minutch.kernels.hosts import find_hosts
-from minutch.records.batch import Lengths, Offsets, places
 from minutch.urls.domains import domain_of
 from minutch.urls.parts import parse
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from minutch.conf import Configuration
+from minutch.cycle.parse.charset import from_header
+from minutch.cycle.parse.dispatch import ParserFactory, ParserNotFound
 from minutch.errors import MinutchError, ParseError
-from minutch.parse.charset import from_header
-from minutch.parse.dispatch import ParserFactory, ParserNotFound
 from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.content import Content

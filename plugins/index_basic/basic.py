@@ -19,7 +19,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.writables import Text
 from minutch.plugin.columns import domain_column, host_column
 from minutch.plugin.documents import Documents, Pages, cut_texts
 from minutch.plugin.points import IndexingFilter, Parse

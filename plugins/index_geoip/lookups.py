@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from minutch.formats.javahash import double_to_string
+from minutch.hadoop.formats.javahash import double_to_string
 from minutch.records.document import FieldValue, Long
 
 Field = tuple[str, FieldValue | None]

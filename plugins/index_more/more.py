@@ -21,8 +21,8 @@ from functools import lru_cache
 import polars as pl
 
 from minutch.conf import Configuration
+from minutch.cycle.parse.mime import MimeUtil
 from minutch.errors import ConfigError
-from minutch.parse.mime import MimeUtil
 from minutch.plugin.columns import map_distinct
 from minutch.plugin.documents import Documents, Pages, content_type
 from minutch.plugin.points import IndexingFilter, Parse

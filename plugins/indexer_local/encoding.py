@@ -1,4 +1,4 @@
-"""Documents as tantivy's JSON: known fields by their names, all others below `other`. See `minutch.search.fields`."""
+"""Documents as tantivy's JSON: known fields by their names, all others below `other`. See `minutch.inspect.search.fields`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.plugin.documents import Documents, texts_of
-from minutch.search.fields import (
+from minutch.inspect.search.fields import (
     BINARY,
     DATES,
     EXACT,
@@ -21,6 +20,7 @@ from minutch.search.fields import (
     paired,
     stemmer_of,
 )
+from minutch.plugin.documents import Documents, texts_of
 
 _DATE: Final = pl.Datetime("ms")
 _PLAIN: Final = (pl.String(), pl.Boolean(), pl.Int32(), pl.Int64())

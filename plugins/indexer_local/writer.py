@@ -20,13 +20,13 @@ from pathlib import Path
 import polars as pl
 
 from minutch.errors import IndexWriterError, LockedError
+from minutch.hadoop.stores import as_path, is_local
+from minutch.inspect.search.fields import KEY
+from minutch.inspect.search.localindex import REBUILD_PROPERTY, LocalIndex, created, opened
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
-from minutch.search.fields import KEY
-from minutch.search.localindex import REBUILD_PROPERTY, LocalIndex, created, opened
-from minutch.stores import as_path, is_local
 from plugins.indexer_local.encoding import encoded
 
 CRAWL_PROPERTY = "minutch.index.crawl"

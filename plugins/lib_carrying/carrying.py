@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Parse, ScoringFilter
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum

@@ -13,8 +13,8 @@ from functools import cached_property
 from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
+from minutch.cycle.parse.charset import CharsetDetector
 from minutch.errors import UrlError
-from minutch.parse.charset import CharsetDetector
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records import parsestatus
@@ -31,8 +31,9 @@ from minutch.records.metadata import (
 from minutch.records.outlinkrun import OutlinkRun, as_run, joined
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
+from minutch.records.relativeruns import RelativeRun, resolve_all
 from minutch.urls.parts import parse as parse_url
-from minutch.urls.resolve import RelativeRun, Resolver, WhatwgResolver
+from minutch.urls.resolve import Resolver, WhatwgResolver
 
 from .browserlinks import BrowserLinks
 from .extract import Extractor
@@ -106,12 +107,12 @@ class HtmlPages:
         if page.base is not None:
             with suppress(UrlError):
                 resolver = resolver.based(page.base)
-        links = resolver.resolve_all(page.links)
+        links = resolve_all(resolver, page.links)
         if not self._more_links:
             return links
         more = self._more_links.links(markup, document, page, self._extractor.read)
         headers = header_links(content.metadata) if "header" in self._more_links.kinds else []
-        return joined(links, resolver.resolve_all(as_run(more)), own.resolve_all(as_run(headers)))
+        return joined(links, resolve_all(resolver, as_run(more)), resolve_all(own, as_run(headers)))
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:

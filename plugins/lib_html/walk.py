@@ -11,7 +11,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from minutch.formats.writables import MapWritable, Text
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records.links import Outlink
 
 from .elements import HEAD_ATTRIBUTES, NEEDS_CONTENT, SILENT, Elements, is_nofollow

@@ -19,7 +19,7 @@ import httpx
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
-from minutch.formats.writables import IntWritable, Text
+from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import entitytag
 from minutch.records import protocolstatus as codes

@@ -93,7 +93,7 @@ def unbrotli(data: bytes, limit: int) -> Decoded:
 
 def unzstd(data: bytes, limit: int) -> Decoded:
     """zstd (RFC 8878), windows up to 8 MiB as browsers take them."""
-    from minutch.formats import zstd
+    from minutch.hadoop.formats import zstd
 
     pieces: list[bytes] = []
     size, whole = 0, False

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from minutch.formats import javahash
+from minutch.hadoop.formats import javahash
 from minutch.records.metadata import Metadata
 
 WELL_KNOWN: Final = (

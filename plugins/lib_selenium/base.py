@@ -22,7 +22,7 @@ from typing import ClassVar, Final
 import httpx
 
 from minutch.conf import Configuration
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import TRUNCATED_KEY
 from minutch.urls.parts import Url, parse

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.parse.mime import MimeUtil
+from minutch.cycle.parse.mime import MimeUtil
 from minutch.plugin.documents import Documents, Pages, content_type
 from minutch.plugin.points import IndexingFilter, Parse
 from minutch.records.crawldatum import CrawlDatum

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from minutch.conf import Configuration
+from minutch.cycle.parse.charset import from_header
+from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.errors import ConfigError
-from minutch.parse.charset import from_header
-from minutch.parse.textlinks import text_outlinks
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.content import Content
 from minutch.records.metadata import Metadata

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
-from minutch.formats.javahash import property_names_order
+from minutch.hadoop.formats.javahash import property_names_order
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
 from minutch.records.content import Content
 

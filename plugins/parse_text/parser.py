@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from minutch.conf import Configuration
-from minutch.parse.charset import CharsetDetector
-from minutch.parse.textlinks import text_outlinks
+from minutch.cycle.parse.charset import CharsetDetector
+from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.content import Content
 from minutch.records.metadata import (

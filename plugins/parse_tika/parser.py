@@ -25,10 +25,10 @@ from html import escape
 from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
+from minutch.cycle.parse.charset import CharsetDetector, from_header
+from minutch.cycle.parse.mime import clean_type
+from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.errors import ParseError, UrlError
-from minutch.parse.charset import CharsetDetector, from_header
-from minutch.parse.mime import clean_type
-from minutch.parse.textlinks import text_outlinks
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, Parser, ParseResult
 from minutch.records.content import Content

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from minutch.conf import Configuration
-from minutch.parse.dispatch import ParserNotFound, ParseUtil
-from minutch.parse.mime import MimeUtil
+from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil
+from minutch.cycle.parse.mime import MimeUtil
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.content import Content
 from minutch.records.links import Outlink

@@ -18,17 +18,17 @@ from typing import Final
 
 import httpx
 
-from minutch.archive.reading.archiveindex import ArchiveIndex, open_index
-from minutch.archive.reading.visits import Kind, Visit, warc_time
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, FormatError, StoreError, UrlError
-from minutch.formats.writables import IntWritable, Text
+from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CONTENT_FETCH_TIME_KEY, REQUEST_KEY, RESPONSE_HEADERS_KEY, RESPONSE_TIME_KEY
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
+from minutch.warc.reading.archiveindex import ArchiveIndex, open_index
+from minutch.warc.reading.visits import Kind, Visit, warc_time
 
 from ..lib_http.base import HttpBase
 from ..lib_http.exchange import Answer, Reply

@@ -36,7 +36,7 @@ import httpx
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content

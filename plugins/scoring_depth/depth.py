@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from minutch.conf import Configuration
-from minutch.formats.javahash import float32
-from minutch.formats.writables import IntWritable, Text
+from minutch.hadoop.formats.javahash import float32
+from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Parse, ScoringFilter
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
-from minutch.formats.javahash import float32, float_to_string
+from minutch.hadoop.formats.javahash import float32, float_to_string
 from minutch.plugin.points import Parse, ScoringFilter
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum

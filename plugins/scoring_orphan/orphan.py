@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from minutch.conf import Configuration
-from minutch.formats.writables import IntWritable, MapWritable, Text
+from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.plugin.points import ScoringFilter
 from minutch.records import rawmap
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN, CrawlDatum

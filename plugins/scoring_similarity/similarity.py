@@ -16,7 +16,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.formats.javahash import float32, float_to_string
+from minutch.hadoop.formats.javahash import float32, float_to_string
 from minutch.plugin.points import Parse, ScoringFilter
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum

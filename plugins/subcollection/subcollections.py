@@ -29,7 +29,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.conf.elements import read_elements
 from minutch.errors import ConfigError
-from minutch.formats.javahash import hash_map_order, string_hash
+from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.documents import Documents, Pages
 from minutch.plugin.points import IndexingFilter, Parse
 from minutch.records.crawldatum import CrawlDatum

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.writables import Text
 from minutch.plugin.documents import Documents, Pages
 from minutch.plugin.points import IndexingFilter, Parse
 from minutch.records.crawldatum import CrawlDatum

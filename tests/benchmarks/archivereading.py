@@ -24,7 +24,7 @@ from pathlib import Path
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
-from minutch.archive.reading.archivefiles import ArchiveFile, find_archives
+from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
 from tests.benchmarks.corpus import corpus
 from tests.support.archives import WarcMaker
 

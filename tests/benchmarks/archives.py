@@ -21,12 +21,12 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from minutch import jobs
-from minutch.archive.warcfile import RESPONSE, WarcFiles
 from minutch.conf import Configuration
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, part_writer
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.segment.store import CONTENT, CRAWL_FETCH, part_writer
+from minutch.warc.warcfile import RESPONSE, WarcFiles
 from tests.benchmarks.corpus import corpus
 
 _NOW = 1_700_000_000_000

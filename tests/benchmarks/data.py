@@ -24,10 +24,12 @@ import polars as pl
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.formats.javaio import encode_vlong
-from minutch.formats.mapfile import MapFileWriter
+from minutch.cycle.webgraph.build import webgraph
+from minutch.cycle.webgraph.store import WebGraph
+from minutch.hadoop.formats.batch import string_column
+from minutch.hadoop.formats.javaio import encode_vlong
+from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.job import JobContext
-from minutch.records.batch import string_column
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_GONE,
@@ -39,14 +41,12 @@ from minutch.records.crawldatum import (
     STATUS_SIGNATURE,
 )
 from minutch.records.parsedata import ParseData
-from minutch.tables.crawldata import CrawlDataWriter
-from minutch.tables.database import part_name
-from minutch.tables.frame import CRAWLDB_SCHEMA
-from minutch.tables.merge import sort_by_key
-from minutch.tables.shuffle import split
-from minutch.tables.spans import TEXT
-from minutch.webgraph.store import WebGraph
-from minutch.webgraph.webgraph import webgraph
+from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.database import part_name
+from minutch.work.tables.frame import CRAWLDB_SCHEMA
+from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.shuffle import split
+from minutch.work.tables.spans import TEXT
 
 NOW = 1_763_700_000_000
 """The time of the made-up crawl, in ms."""

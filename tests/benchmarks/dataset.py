@@ -17,12 +17,12 @@ import tempfile
 from pathlib import Path
 
 from minutch.conf import Configuration
-from minutch.formats.writables import MapWritable, Text
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment, part_writer
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records import protocolstatus
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.segment.store import CONTENT, CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment, part_writer
 from tests.benchmarks.corpus import corpus
 from tests.benchmarks.measure import run
 from tests.benchmarks.parsing import PLUGINS, PROJECT, cpu_of, write_segment

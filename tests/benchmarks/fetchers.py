@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.formats.sequencefile import SequenceFileReader
+from minutch.cycle.segment.store import CONTENT, CRAWL_GENERATE, PARSE_DATA, Segment, part_writer
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.segment.store import CONTENT, CRAWL_GENERATE, PARSE_DATA, Segment, part_writer
 from tests.benchmarks.measure import Cost, Failed, run
 
 PROJECT: Final = Path(__file__).parents[2]

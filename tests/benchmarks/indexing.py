@@ -27,11 +27,11 @@ from pathlib import Path
 
 import numpy as np
 
-from minutch.formats.javaio import encode_vlong
-from minutch.formats.keyorder import TEXT
-from minutch.formats.mapfile import MapFileReader, MapFileWriter
+from minutch.hadoop.formats.javaio import encode_vlong
+from minutch.hadoop.formats.keyorder import TEXT
+from minutch.hadoop.formats.mapfile import MapFileReader, MapFileWriter
 from minutch.records.parsetext import ParseText
-from minutch.tables.database import part_paths
+from minutch.work.tables.database import part_paths
 from tests.benchmarks import data, nutch
 
 PROJECT = Path(__file__).parents[2]

@@ -23,8 +23,8 @@ from typing import Final
 
 import numpy as np
 
-from minutch.crawldb.nearduplicates import NO_LEADER, leaders
-from minutch.parse.simhash import simhash
+from minutch.cycle.crawldb.nearduplicates import NO_LEADER, leaders
+from minutch.cycle.parse.simhash import simhash
 from tests.benchmarks.corpus import corpus
 
 BITS: Final = range(11)

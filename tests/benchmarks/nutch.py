@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from minutch.flow import commands
+from minutch.commands.flow import commands
 from tests.interop.harness import _OPENED
 from tests.interop.jars import NUTCH_VERSIONS, NoJars, nutch_jars
 from tests.interop.nutchconf import write_configuration

@@ -25,9 +25,9 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from minutch.conf import Configuration
+from minutch.cycle.segment.store import CONTENT, Segment, part_writer
 from minutch.records.content import Content
 from minutch.records.metadata import FETCH_STATUS_KEY, SCORE_KEY, Metadata
-from minutch.segment.store import CONTENT, Segment, part_writer
 from tests.benchmarks.corpus import corpus
 
 PROJECT = Path(__file__).parents[2]

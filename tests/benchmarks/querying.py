@@ -3,7 +3,7 @@
     python -m tests.benchmarks.querying [--urls 1000000] [--folder DIR] [--repeat 3] [--json FILE]
 
 Prints a Markdown table: seconds of each query in both, the ratio, and the peak of the process's own memory. Every query
-runs in a process of its own, by `minutch.query.session` or by Polars over the Parquet file that the same tables were
+runs in a process of its own, by `minutch.inspect.query.session` or by Polars over the Parquet file that the same tables were
 written to; of --repeat runs the fastest counts, and both take turns. The goal is a ratio of at most 3, and less than
 1 GB. Without --folder the data are in a temporary folder that goes away.
 """
@@ -52,7 +52,7 @@ class Result:
 def make(folder: Path, urls: int) -> None:
     """The CrawlDb, and the Parquet file with the same rows in the same order."""
     import minutch
-    from minutch.query.parquet import write_parquet
+    from minutch.inspect.query.parquet import write_parquet
 
     if not (folder / "crawldb").exists():
         data.write_crawldb(folder / "crawldb", urls)
@@ -65,7 +65,7 @@ def answer(folder: Path, source: str, query: str) -> None:
     import polars as pl
 
     import minutch
-    from minutch.query.session import Session, plain
+    from minutch.inspect.query.session import Session, plain
 
     if source == "crawl":
         ask = Session(minutch.open(folder), data.NOW).query

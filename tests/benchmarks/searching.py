@@ -29,11 +29,11 @@ import polars as pl
 import tantivy
 
 from minutch.conf import Configuration
+from minutch.inspect.search.localindex import created
+from minutch.inspect.search.results import Searcher
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action
-from minutch.search.localindex import created
-from minutch.search.results import Searcher
 from plugins.indexer_local.writer import LocalIndexWriter
 
 PROJECT = Path(__file__).parents[2]

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from minutch.crawldb.store import CrawlDb
-from minutch.formats.sequencefile import SequenceFileReader
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.webgraph.store import WebGraph
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import STATUS_LINKED, STATUS_SIGNATURE
 from minutch.records.parsedata import ParseData
-from minutch.tables import crawldata
-from minutch.webgraph.store import WebGraph
+from minutch.work.tables import crawldata
 from tests.benchmarks import data
 from tests.benchmarks.databases import Result, make_inputs, markdown
 

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from minutch.arguments import parse as parse_arguments
+from minutch.commands.arguments import parse as parse_arguments
+from minutch.commands.inject import run as inject
+from minutch.commands.updatehostdb import FLAGS, USAGE
 from minutch.conf import Configuration
-from minutch.crawldb.inject import run as inject
-from minutch.crawldb.partitions import EntryFilter
-from minutch.hostdb.updatehostdb import FLAGS, USAGE, Options
-from minutch.index.writers import Encoders
-from minutch.parse.mime import MimeUtil
+from minutch.cycle.crawldb.partitions import EntryFilter
+from minutch.cycle.hostdb.update import Options
+from minutch.cycle.index.writers import Encoders
+from minutch.cycle.parse.mime import MimeUtil
 from minutch.plugin.chains import IndexingFilters
 from minutch.plugin.points import NutchPublisher
 from minutch.plugin.repository import PluginRepository
-from tests.crawldb.test_inject import seeds
-from tests.index.test_writers import DEFAULT, EXCHANGE, Setup, documents
+from tests.cycle.crawldb.test_inject import seeds
+from tests.cycle.index.test_writers import DEFAULT, EXCHANGE, Setup, documents
 from tests.plugins.test_parse_filters import meta
 from tests.plugins.urlplugins import normalized, passed, url_filter, url_normalizer
 from tests.support.crawldbs import context, read_db
@@ -71,7 +72,7 @@ def test_hosts_are_looked_up_where_somebody_says_so() -> None:
     """Nutch's file says true, which counts for nothing; a value of one's own does."""
     for kind in ("new", "known", "failed"):
         conf = Configuration.load([], overrides={f"hostdb.check.{kind}": "true"})
-        chosen = Options.from_arguments(parse_arguments(["-hostdb", "db"], FLAGS, usage=USAGE), conf).checks
+        chosen = Options.from_conf(conf).checks
         assert {name for name in ("new", "known", "failed") if getattr(chosen, name)} == {kind}
 
 

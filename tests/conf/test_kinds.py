@@ -80,10 +80,10 @@ def test_kinds(name: str, right: list[str], wrong: list[str]) -> None:
      "parser.html.outlinks.kinds", "scoring.depth.override.pattern"],
 )  # fmt: skip
 def test_what_takes_more_than_a_look_is_said_by_its_reader(name: str, tmp_path: Path) -> None:
-    from minutch.crawldb.schedule import fetch_schedule
-    from minutch.fetchlist.due import Conditions
-    from minutch.parse.charset import CharsetDetector
-    from minutch.parse.signature import from_conf
+    from minutch.cycle.crawldb.schedule import fetch_schedule
+    from minutch.cycle.fetchlist.due import Conditions
+    from minutch.cycle.parse.charset import CharsetDetector
+    from minutch.cycle.parse.signature import from_conf
     from plugins.lib_html.linkkinds import kinds_of
     from plugins.scoring_depth.depth import DepthScoring
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from minutch.commands.crawl import run
 from minutch.conf import Configuration
-from minutch.crawl.crawl import run
-from minutch.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.store import COMPLETE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.job import JobContext
-from minutch.linkdb.store import LinkDb
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.parsetext import ParseText
-from minutch.segment.store import COMPLETE, PARSE_DATA, PARSE_TEXT, Segment
-from minutch.tables.rows import records
+from minutch.work.tables.rows import records
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.siteserver import HOSTS, SiteServer
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from minutch import CrawlDatum, CrawlDb, FakeClock, JobContext, Segment
-from minutch.crawldb import inject, updatedb
-from minutch.fetchlist import generate
-from minutch.formats.writables import IntWritable, Text
-from minutch.parse import parse
-from minutch.tables.rows import records
+from minutch.commands import generate, inject, parse, updatedb
+from minutch.hadoop.formats.writables import IntWritable, Text
+from minutch.work.tables.rows import records
 from tests.support.segments import conf_for, fetch_segment
 
 NOW = 1_800_000_000_000

@@ -31,7 +31,12 @@ from tests.faults.watch import pin
 
 TOGETHER = "together"
 """In place of a job: two and three of them at once."""
-_LOADED = ("minutch.kernels.library", "minutch.fetch.fetch", "minutch.parse.parse", "minutch.segment.readseg")
+_LOADED = (
+    "minutch.kernels.library",
+    "minutch.cycle.fetch.fetcher",
+    "minutch.cycle.parse.parsesegment",
+    "minutch.cycle.segment.reader",
+)
 
 
 def main() -> int:

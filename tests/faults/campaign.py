@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.errors import MinutchError
-from minutch.tables.lock import LOCK_NAME
+from minutch.work.tables.lock import LOCK_NAME
 from tests.faults.disk import KEPT, LOST, TORN, ZEROS, Disk, copy
 from tests.faults.jobs import Job, Stage, View, fingerprint, left_over, restore, view
 from tests.faults.syscalls import Call

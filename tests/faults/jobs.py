@@ -23,10 +23,10 @@ from typing import Final
 import tantivy
 from warcio.archiveiterator import ArchiveIterator
 
-from minutch.formats.sequencefile import SequenceFileReader
-from minutch.segment.store import FETCHED, LAYOUTS, PARSED, WARC, Segment, segments_in
-from minutch.tables.database import Database
-from minutch.tables.lock import LOCK_NAME
+from minutch.cycle.segment.store import FETCHED, LAYOUTS, PARSED, WARC, Segment, segments_in
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.work.tables.database import Database
+from minutch.work.tables.lock import LOCK_NAME
 from tests.faults.disk import copy
 from tests.faults.watch import NOW, Ran, run_unseen
 
@@ -83,8 +83,8 @@ class Job:
 
 def _marked(before: Path, after: Path, target: Path) -> None:
     """Segments are there, the CrawlDb is not yet marked."""
-    from minutch.crawldb.store import CrawlDb  # with it comes Polars, after which nothing forks its workers
-    from minutch.fetchlist import marks
+    from minutch.cycle.crawldb.store import CrawlDb  # with it comes Polars, after which nothing forks its workers
+    from minutch.cycle.fetchlist import marks
 
     copy(after, target)
     copy(before / "crawldb", target / "crawldb")
@@ -402,8 +402,8 @@ def _is_container(file: Path) -> bool:
 
 def _documents(path: Path) -> Records:
     """The documents of a local index by their URLs."""
-    from minutch.search.fields import KEY  # with it comes Polars
-    from minutch.search.localindex import LocalIndex
+    from minutch.inspect.search.fields import KEY  # with it comes Polars
+    from minutch.inspect.search.localindex import LocalIndex
 
     searcher = LocalIndex(path).open().searcher()
     hits = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs or 1).hits

@@ -18,7 +18,7 @@ SCRIPT = """
 import errno, json, sys
 from pathlib import Path
 from tests.faults.watch import run
-from minutch import cli
+from minutch.commands import cli
 
 def work(words):
     import ctypes, os, subprocess, threading

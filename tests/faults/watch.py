@@ -192,8 +192,8 @@ def _work(
         for stream in (1, 2):
             os.dup2(said.fileno(), stream)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        from minutch import cli
         from minutch.clock import SteadyClock, SystemClock
+        from minutch.commands import cli
 
         SystemClock.now = lambda self: clock()  # type: ignore[method-assign]
         SteadyClock.now = lambda self: self._start  # type: ignore[method-assign]

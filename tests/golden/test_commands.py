@@ -8,14 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from minutch import cli, flow
-from minutch.console import showproperties
-from minutch.crawldb import readdb
+from minutch.commands import cli, filterchecker, flow, plugin, readdb, robotsparser, showproperties
 from minutch.errors import MinutchError, StoreError
-from minutch.fetch import robotsparser
 from minutch.job import JobContext
-from minutch.plugin import filterchecker
-from minutch.plugin import run as plugin
 from tests.support.crawldb_golden import part_records
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import COMMANDS, LOG, NutchRun

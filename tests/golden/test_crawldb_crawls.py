@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.crawldb import dedup, inject, updatedb
+from minutch.commands import dedup, inject, updatedb
 from tests.support import ties
 from tests.support.crawldb_golden import (
     NOW,

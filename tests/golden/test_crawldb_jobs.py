@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.crawldb import dedup, inject, mergedb, updatedb
+from minutch.commands import dedup, inject, mergedb, updatedb
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
 from tests.support import ties

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from minutch.commands import readdb
 from minutch.conf import Configuration
-from minutch.crawldb import readdb
-from minutch.formats.javahash import float_to_string
+from minutch.hadoop.formats.javahash import float_to_string
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from tests.support import ties

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from minutch.conf import Configuration
-from minutch.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
-from minutch.formats.writables import FloatWritable, MapWritable, Text
+from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
+from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
 from minutch.records.crawldatum import CrawlDatum
-from minutch.tables import rows
+from minutch.work.tables import rows
 from tests.support.golden import GOLDEN, needs_golden
 
 pytestmark = needs_golden("tables/schedule.csv.gz")

@@ -20,12 +20,12 @@ from typing import Final
 import pytest
 
 from minutch.conf import Configuration
-from minutch.formats.javaio import DataInput, decode_text, encode_text
-from minutch.formats.mapfile import TEXT
-from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.cycle.segment.store import LAYOUTS, Segment, text_key
+from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text
+from minutch.hadoop.formats.mapfile import TEXT
+from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.segment.store import LAYOUTS, Segment, text_key
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.segments import fetch_segment
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch.fetchlist.generate import run
-from minutch.formats.writables import LongWritable, MapWritable, Text
+from minutch.commands.generate import run
+from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.urls.parts import host_of

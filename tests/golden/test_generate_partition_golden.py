@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from minutch.conf import Configuration
-from minutch.fetchlist.partition import UrlPartitioner
+from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.urls import domains
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.replay import TABLE_PLUGINS

@@ -18,14 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cli import main
 from minutch.clock import FakeClock
+from minutch.commands import generate, readhostdb, updatehostdb
+from minutch.commands.cli import main
 from minutch.conf import Configuration
-from minutch.fetch.queues import VARIABLE_DELAY_KEY
-from minutch.fetchlist import generate
-from minutch.formats.writables import LongWritable, Text
-from minutch.hostdb import readhostdb, updatehostdb
-from minutch.hostdb.store import HostDb
+from minutch.cycle.fetch.queues import VARIABLE_DELAY_KEY
+from minutch.cycle.hostdb.store import HostDb
+from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.hostdatum import HostDatum

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cycle.index.commands import Golden
 from tests.golden.test_fetch import SMALL, Site
-from tests.index.commands import Golden
 from tests.support.golden import needs_golden
 
 CASES = ("basic", "conf-anchor", "conf-more", "conf-static", "doindex", "jexl-false", "nosuch_html", "r301", "robots")

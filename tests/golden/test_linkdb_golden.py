@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from minutch.commands import invertlinks, mergelinkdb, readlinkdb
 from minutch.conf import Configuration
+from minutch.cycle.linkdb.build import MAX_INLINKS_PROPERTY
+from minutch.cycle.linkdb.store import LAYOUT_PROPERTY, LinkDb
 from minutch.errors import FormatError
-from minutch.formats.mapfile import MapFileWriter
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.writables import Text
 from minutch.job import JobContext
-from minutch.linkdb import invertlinks, mergelinkdb, readlinkdb
-from minutch.linkdb.build import MAX_INLINKS_PROPERTY
-from minutch.linkdb.store import LAYOUT_PROPERTY, LinkDb
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from minutch.conf import Configuration
-from minutch.parse.mime import MimeUtil, clean_type
+from minutch.cycle.parse.mime import MimeUtil, clean_type
 from tests.support.golden import GOLDEN, needs_golden
 
 pytestmark = needs_golden("tables/mime.jsonl")

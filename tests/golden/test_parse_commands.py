@@ -14,8 +14,8 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.parse.parse import parse_segment
-from minutch.segment.store import CONTENT, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.parse.parsesegment import parse_segment
+from minutch.cycle.segment.store import CONTENT, PARSE_DATA, PARSE_TEXT, Segment
 from tests.golden.test_parse_golden import OTHER_TEXT, by_url, crawl_fields, data_fields
 from tests.support.golden import GOLDEN, needs_golden
 

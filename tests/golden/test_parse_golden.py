@@ -16,10 +16,10 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.parse.parse import REPEATED, parse_segment
+from minutch.cycle.parse.parsesegment import REPEATED, parse_segment
+from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
-from minutch.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from tests.support.golden import GOLDEN, in_set, needs_golden
 
 pytestmark = needs_golden

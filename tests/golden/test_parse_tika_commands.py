@@ -15,10 +15,10 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.parse.parse import parse_segment
+from minutch.cycle.parse.parsesegment import parse_segment
+from minutch.cycle.segment.store import CONTENT, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.records.parsedata import ParseData
 from minutch.records.parsetext import ParseText
-from minutch.segment.store import CONTENT, PARSE_DATA, PARSE_TEXT, Segment
 from tests.golden.test_fetch import SMALL
 from tests.golden.test_parse_golden import by_url, data_fields
 from tests.support.golden import needs_golden

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 import pytest
 
 from minutch.clock import SystemClock
+from minutch.commands.parsechecker import run
 from minutch.conf import Configuration
 from minutch.job import JobContext
-from minutch.parse.parsechecker import run
 from tests.golden.test_fetch import SMALL, Site
 from tests.support.golden import GOLDEN, needs_golden
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch.formats.sequencefile import SequenceFileReader
-from minutch.formats.writables import lookup
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.writables import lookup
 from minutch.records.crawldatum import CUR_VERSION, CrawlDatum
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlinks, layouts_of
 from tests.support.golden import GOLDEN, needs_golden

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from minutch.conf import Configuration
-from minutch.parse.signature import from_conf
+from minutch.cycle.parse.signature import from_conf
 from minutch.records.content import Content
 from tests.support.golden import GOLDEN, needs_golden
 

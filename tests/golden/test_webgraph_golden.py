@@ -25,15 +25,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from minutch import flow
+from minutch.commands import flow, linkrank, nodedumper, scoreupdater, webgraph
+from minutch.commands.classes import linkdumper, linkdumpreader, nodereader
 from minutch.conf import Configuration
+from minutch.cycle.webgraph.rules import Limits
+from minutch.cycle.webgraph.store import Links, WebGraph
 from minutch.errors import UsageError
-from minutch.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
-from minutch.tables.frame import decode_keys
-from minutch.webgraph import linkdumper, linkdumpreader, linkrank, nodedumper, nodereader, scoreupdater, webgraph
-from minutch.webgraph.rules import Limits
-from minutch.webgraph.store import Links, WebGraph
+from minutch.work.tables.frame import decode_keys
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.replay import copied, database_records
 

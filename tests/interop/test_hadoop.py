@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from minutch.formats.compress import DEFAULT_CODEC, PACKAGE
-from minutch.formats.mapfile import MapFileReader, MapFileWriter
-from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
-from minutch.formats.writables import (
+from minutch.hadoop.formats.compress import DEFAULT_CODEC, PACKAGE
+from minutch.hadoop.formats.mapfile import MapFileReader, MapFileWriter
+from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.writables import (
     BooleanWritable,
     BytesWritable,
     DoubleWritable,

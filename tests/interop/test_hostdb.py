@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
+from minutch.commands.flow import commands
 from minutch.conf import Configuration
-from minutch.flow import commands
-from minutch.hostdb.store import HostDb
+from minutch.cycle.hostdb.store import HostDb
 from minutch.job import JobContext
 from tests.interop.harness import Harness
 from tests.support.golden import GOLDEN, needs_golden

@@ -12,18 +12,18 @@ import polars as pl
 import pytest
 
 from minutch.clock import FakeClock, SystemClock
+from minutch.commands.flow import commands
 from minutch.conf import Configuration
-from minutch.crawldb.store import CrawlDb
-from minutch.fetchlist.partition import UrlPartitioner
-from minutch.flow import commands
-from minutch.formats.sequencefile import SequenceFileReader
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetchlist.partition import UrlPartitioner
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.store import CRAWL_GENERATE, CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.webgraph.store import WebGraph
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
-from minutch.linkdb.store import LinkDb
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SEGMENT_NAME_KEY
 from minutch.records.parsedata import ParseData
-from minutch.segment.store import CRAWL_GENERATE, CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
-from minutch.webgraph.store import WebGraph
 from tests.interop.harness import Harness
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.graphs import ALL_LINKS

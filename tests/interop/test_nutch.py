@@ -8,20 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from minutch.commands import mergedb, mergelinkdb
 from minutch.conf import Configuration
-from minutch.crawldb import mergedb
-from minutch.crawldb.store import CrawlDb
-from minutch.formats.javaio import DataOutput
-from minutch.formats.sequencefile import SequenceFileReader, SequenceFileWriter
-from minutch.formats.writables import Text, Writable
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer
+from minutch.hadoop.formats.javaio import DataOutput
+from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.writables import Text, Writable
 from minutch.job import JobContext
-from minutch.linkdb import mergelinkdb
-from minutch.linkdb.store import LinkDb
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlink, Inlinks
 from minutch.records.linksets import LinkSets
 from minutch.records.webgraph import LinkNodes
-from minutch.segment.store import LAYOUTS, Segment, part_writer
-from minutch.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY
+from minutch.work.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY
 from tests.interop.harness import Harness, read_records
 from tests.records.samples import LEGACY, SAMPLES
 from tests.support.golden import GOLDEN, needs_golden

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import places, string_column
 from minutch.kernels import arrow as columns_arrow
 from minutch.kernels.arrow import from_series
-from minutch.records.batch import places, string_column
 
 STRINGS = [b"", b"a", b"exactly12byt", b"thirteen byte", b"http://www.example.org/", b"\xff\0\xfe", b"x" * 5000]
 

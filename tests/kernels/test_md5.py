@@ -6,7 +6,7 @@ import hashlib
 import random
 
 from minutch.conf import Configuration
-from minutch.parse.signature import MD5Signature, TextMD5Signature, signatures
+from minutch.cycle.parse.signature import MD5Signature, TextMD5Signature, signatures
 from minutch.plugin.points import Parse
 from minutch.records.content import Content
 from minutch.records.parsedata import ParseData

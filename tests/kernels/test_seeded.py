@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from minutch.cycle.parse import simhash, verdicts
 from minutch.kernels import distinct, seeded
 from minutch.kernels.arrow import from_series
-from minutch.parse import simhash, verdicts
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
 

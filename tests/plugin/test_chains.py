@@ -10,20 +10,14 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.errors import PluginError, UrlError
-from minutch.plugin.chains import (
-    HtmlParseFilters,
-    ScoringFilters,
-    URLExemptionFilters,
-    URLFilters,
-    URLNormalizers,
-)
+from minutch.plugin.chains import HtmlParseFilters, ScoringFilters, URLExemptionFilters, URLFilters, URLNormalizers
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
-from minutch.tables.packed import pack
-from minutch.tables.rows import to_frame
+from minutch.work.tables.packed import pack
+from minutch.work.tables.rows import to_frame
 from tests.plugin.places import configuration, write_plugin
 
 FILTERS = """

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from minutch.commands import filterchecker, normalizerchecker, robotsparser
+from minutch.commands.lineserver import LineServer
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, UsageError
-from minutch.fetch import robotsparser
 from minutch.job import JobContext
-from minutch.plugin import filterchecker, normalizerchecker
-from minutch.plugin.lineserver import LineServer
 
 
 def call(

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from minutch.commands import readdb, readlinkdb
+from minutch.commands.lineserver import MAX_LINE, LineServer
 from minutch.conf import Configuration
-from minutch.crawldb import readdb
-from minutch.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.linkdb.store import LinkDb
 from minutch.errors import FormatError, StoreError
 from minutch.job import JobContext
-from minutch.linkdb import readlinkdb
-from minutch.linkdb.store import LinkDb
-from minutch.plugin.lineserver import MAX_LINE, LineServer
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun
 

@@ -10,20 +10,12 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.plugin.points import (
-    POINTS,
-    ExtensionBase,
-    Parse,
-    ParseResult,
-    ScoringFilter,
-    URLFilter,
-    URLNormalizer,
-)
+from minutch.plugin.points import POINTS, ExtensionBase, Parse, ParseResult, ScoringFilter, URLFilter, URLNormalizer
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
-from minutch.tables.packed import pack
-from minutch.tables.rows import to_frame
+from minutch.work.tables.packed import pack
+from minutch.work.tables.rows import to_frame
 
 CONF = Configuration()
 

@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from minutch.errors import ConfigError
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import CrawlDatum

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.explain.urlforms import asked
+from minutch.inspect.explain.urlforms import asked
 from minutch.plugin.chains import URLFilters
 
 REGEX = "# comment\n-[.]gif$\n> example.org\n-secret\n<\n+^http://\n"

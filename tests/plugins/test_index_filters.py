@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 
 from minutch.conf import Configuration
+from minutch.cycle.index.indexing import find_inputs
+from minutch.cycle.index.inputs import STRAYS
+from minutch.cycle.index.task import Task, _hand_on, _Records
+from minutch.cycle.segment.store import segments_in
 from minutch.errors import ConfigError
-from minutch.index.index import find_inputs
-from minutch.index.inputs import STRAYS
-from minutch.index.task import Task, _hand_on, _Records
 from minutch.plugin.chains import IndexingFilters, ScoringFilters
 from minutch.plugin.documents import Documents, Pages, map_documents, map_scores
 from minutch.records.document import NutchDocument
-from minutch.segment.store import segments_in
-from minutch.tables.frame import empty
-from minutch.tables.keyranges import KeyRange
+from minutch.work.tables.frame import empty
+from minutch.work.tables.keyranges import KeyRange
 from plugins.index_more.datestyles import DEFAULT, HTTP, DateStyle, parse_date, read_styles
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.pages import configuration

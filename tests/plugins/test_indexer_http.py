@@ -17,8 +17,8 @@ import pytest
 import trustme
 
 from minutch.conf import Configuration
+from minutch.cycle.index.writers import Encoders, WriterChain, configured
 from minutch.errors import ConfigError, IndexWriterError
-from minutch.index.writers import Encoders, WriterChain, configured
 from minutch.plugin.documents import Documents
 from minutch.records.document import Date, NutchDocument
 from tests.plugins.searchserver import Answer, Asked, SearchServerStub

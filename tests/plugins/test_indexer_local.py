@@ -15,13 +15,13 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, IndexWriterError, LockedError, StoreError
+from minutch.inspect.search.localindex import LocalIndex
+from minutch.inspect.search.results import Searcher
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action
 from minutch.records import crawldatum as status
 from minutch.records.document import Date, Long, NutchDocument
-from minutch.search.localindex import LocalIndex
-from minutch.search.results import Searcher
 from plugins.indexer_local.writer import LocalIndexWriter
 from tests.support.golden import PROJECT
 from tests.support.indexedcrawl import IndexedCrawl, Page

@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minutch.cycle.parse.dispatch import ParserFactory
+from minutch.cycle.parse.worker import WorkerPool
+from minutch.cycle.segment.store import CONTENT, Segment
 from minutch.errors import ParseError
-from minutch.formats.writables import MapWritable, Text
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.kernels import html as kernels
-from minutch.parse.dispatch import ParserFactory
-from minutch.parse.worker import WorkerPool
 from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
-from minutch.segment.store import CONTENT, Segment
 from plugins.lib_html import extract, tree_layout
 from plugins.lib_html.extract import Extractor
 from plugins.lib_html.tree_reader import TreeReader, tree_reader
 from plugins.lib_html.walk import Page
-from tests.parse.test_fuzz import ROUNDS, SITE, damaged
+from tests.cycle.parse.test_fuzz import ROUNDS, SITE, damaged
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.pages import configuration, content
 

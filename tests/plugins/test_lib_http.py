@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
-from minutch.formats import zstd
-from minutch.formats.javahash import string_hash
+from minutch.hadoop.formats import zstd
+from minutch.hadoop.formats.javahash import string_hash
 from minutch.records.metadata import Metadata
 from plugins.lib_http.addresses import AddressRules, embedded, is_special, parse_rule
 from plugins.lib_http.dates import format_date, parse_date

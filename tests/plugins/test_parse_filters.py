@@ -9,11 +9,11 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.parse.parse import parse_segment
+from minutch.cycle.parse.parsesegment import parse_segment
+from minutch.cycle.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.parsedata import ParseData
-from minutch.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from plugins.language_identifier.indexing import LanguageIndexingFilter
 from plugins.language_identifier.language import primary_language
 from plugins.microformats_reltag.reltag import RelTagIndexingFilter

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from minutch.conf import Configuration
-from minutch.parse.dispatch import ParserNotFound
+from minutch.cycle.parse.dispatch import ParserNotFound
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.parsestatus import FAILED, FAILED_TRUNCATED, SUCCESS

@@ -113,8 +113,8 @@ def test_the_index_is_made_once_and_anew_when_archives_change(
 
 
 def test_a_cdxj_file_takes_the_place_of_reading_the_archive(archive: Path, tmp_path: Path) -> None:
-    from minutch.archive.reading.archivefiles import ArchiveFile, find_archives
-    from minutch.archive.reading.visits import Kind, Visit
+    from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
+    from minutch.warc.reading.visits import Kind, Visit
 
     (found,) = find_archives([archive])
     assert isinstance(found, ArchiveFile)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content

@@ -17,12 +17,12 @@ import trustme
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.formats.writables import Text
-from minutch.parse.page import is_truncated
+from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records import entitytag
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.truncation import is_truncated
 from minutch.urls.parts import parse
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page

@@ -13,8 +13,8 @@ import pika
 import pytest
 
 from minutch.conf import Configuration
+from minutch.cycle.fetch.telemetry import Publishers
 from minutch.errors import ConfigError
-from minutch.fetch.telemetry import Publishers
 from minutch.plugin.points import NutchPublisher
 from plugins.lib_rabbitmq.client import Binding, RabbitMQClient
 from plugins.lib_rabbitmq.options import read_arguments, read_options, read_values

@@ -7,13 +7,13 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.formats.writables import IntWritable, MapWritable, Text
+from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.plugin.points import Parse
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
-from minutch.tables.rows import to_frame
+from minutch.work.tables.rows import to_frame
 from plugins.scoring_depth.depth import DepthScoring
 
 OVERRIDE = "scoring.depth.override.pattern"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minutch.conf import Configuration
-from minutch.formats.writables import IntWritable, MapWritable, Text
+from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.plugin.points import Parse
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum

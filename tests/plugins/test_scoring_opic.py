@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.formats.javahash import float32
+from minutch.hadoop.formats.javahash import float32
 from minutch.plugin.points import Parse
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.metadata import SCORE_KEY, Metadata
 from minutch.records.parsedata import ParseData
-from minutch.tables.rows import to_frame
+from minutch.work.tables.rows import to_frame
 from plugins.scoring_opic.opic import OpicScoring
 
 SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=0, max_value=1e6)

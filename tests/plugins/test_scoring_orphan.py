@@ -10,8 +10,8 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.crawldb.updatedb import updatedb
-from minutch.formats.writables import IntWritable, MapWritable, Text
+from minutch.cycle.crawldb.updatedb import updatedb
+from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_GONE,
@@ -21,8 +21,8 @@ from minutch.records.crawldatum import (
     STATUS_LINKED,
     CrawlDatum,
 )
-from minutch.tables.packed import pack
-from minutch.tables.rows import to_frame
+from minutch.work.tables.packed import pack
+from minutch.work.tables.rows import to_frame
 from plugins.scoring_orphan.orphan import LAST_LINKED, OrphanScoringFilter
 from tests.support.crawldbs import context, read_db, write_db, write_segment
 

@@ -15,10 +15,10 @@ import pytest
 from minutch import jobs
 from minutch.clock import SystemClock
 from minutch.conf import Configuration
-from minutch.fetch.ledger import Outcome
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.parse.parsesegment import REPEATED
+from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment, segments_in
 from minutch.job import Counters
-from minutch.parse.parse import REPEATED
-from minutch.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment, segments_in
 from tests.support.crawldbs import read_db
 from tests.support.randomweb import Plan, RandomWeb, crawl_by_command
 from tests.support.segments import LOOPBACK

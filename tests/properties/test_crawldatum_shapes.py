@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.errors import FormatError
-from minutch.formats.mapfile import MapFileWriter
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.batch import Batch
+from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum_columns
-from minutch.records.batch import Batch
 from minutch.records.crawldatum import CrawlDatum
-from minutch.tables import crawldata, rows
-from minutch.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
-from minutch.tables.frame import CRAWLDB_SCHEMA
-from minutch.tables.spans import TEXT
+from minutch.work.tables import crawldata, rows
+from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
+from minutch.work.tables.frame import CRAWLDB_SCHEMA
+from minutch.work.tables.spans import TEXT
 from tests.support.tables import Records, read_records, some_records, write_records
 
 COMPRESSIONS = ("NONE", "RECORD", "BLOCK")

@@ -15,21 +15,21 @@ from pathlib import Path
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.crawldb.transitions import UpdateSettings
-from minutch.explain.about import Crawl, Explainer
-from minutch.explain.access import Access
-from minutch.explain.duedates import replay_last
-from minutch.explain.facts import FetchVerdict, Robots
-from minutch.explain.selection import TAKEN, sort_out, verdict
-from minutch.explain.urlforms import asked
-from minutch.explain.visits import protocol_status
-from minutch.fetchlist.choice import Choice, Options
-from minutch.fetchlist.select import HOSTS_OVER_LIMIT
+from minutch.cycle.crawldb.transitions import UpdateSettings
+from minutch.cycle.fetchlist.choice import Choice, Options
+from minutch.cycle.fetchlist.select import HOSTS_OVER_LIMIT
+from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment, segments_in
+from minutch.inspect.explain.about import Crawl, Explainer
+from minutch.inspect.explain.access import Access
+from minutch.inspect.explain.duedates import replay_last
+from minutch.inspect.explain.facts import FetchVerdict, Robots
+from minutch.inspect.explain.selection import TAKEN, sort_out, verdict
+from minutch.inspect.explain.urlforms import asked
+from minutch.inspect.explain.visits import protocol_status
 from minutch.plugin.chains import URLFilters
 from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment, segments_in
-from minutch.tables.rows import to_frame
+from minutch.work.tables.rows import to_frame
 from tests.properties.test_counters import SETTINGS as COUNTED
 from tests.properties.test_counters import LaterClock
 from tests.support.crawldbs import read_db

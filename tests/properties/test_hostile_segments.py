@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from minutch.formats.sequencewriter import SequenceFileWriter
-from minutch.formats.writables import Text
-from minutch.segment.store import LAYOUTS
+from minutch.cycle.segment.store import LAYOUTS
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.writables import Text
 from tests.support.golden import PROJECT
 
 TEXT = "org.apache.hadoop.io.Text"

@@ -20,18 +20,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.crawldb import dedup, inject, mergedb, readdb, seeds, updatedb
-from minutch.crawldb.store import CrawlDb
-from minutch.formats.compress import PACKAGE, codec_for
-from minutch.formats.sequencefile import BLOCK, RECORD, SequenceFileReader
+from minutch.commands import dedup, inject, mergedb, readdb, updatedb
+from minutch.cycle.crawldb import seeds
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.hadoop.formats.compress import PACKAGE, codec_for
+from minutch.hadoop.formats.sequencefile import BLOCK, RECORD, SequenceFileReader
 from minutch.job import JobContext
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.tables import rows, shuffle
-from minutch.tables.compression import PLAIN, Compression
-from minutch.tables.crawldata import CrawlDataWriter
-from minutch.tables.merge import sort_by_key
-from minutch.tables.spans import SpannedFile
+from minutch.work.tables import rows, shuffle
+from minutch.work.tables.compression import PLAIN, Compression
+from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.spans import SpannedFile
 from tests.support.crawldbs import NOW, context, metadata, printed, write_db
 
 Lines = list[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minutch.formats.writables import DoubleWritable, FloatWritable, IntWritable, MapWritable, Text, Writable
+from minutch.hadoop.formats.writables import DoubleWritable, FloatWritable, IntWritable, MapWritable, Text, Writable
 from minutch.records import protocolstatus
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum

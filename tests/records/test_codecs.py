@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import FormatError
-from minutch.formats.writables import REGISTRY, Writable, lookup
+from minutch.hadoop.formats.writables import REGISTRY, Writable, lookup
 from minutch.records import CLASSES
 from minutch.records.webgraph import LinkNodes
 from tests.records.samples import SAMPLES

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataOutput
-from minutch.formats.writables import FloatWritable, IntWritable, MapWritable, Text
+from minutch.hadoop.formats.javaio import DataOutput
+from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWritable, Text
 from minutch.records import crawldatum, protocolstatus
 from minutch.records.crawldatum import CrawlDatum, java_round, status_by_name, status_name
 from minutch.records.oldmapwritable import OldMapWritable

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from minutch.records import crawldatum_fields
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_fields import FIELDS, KEY
-from minutch.tables.spans import SpannedFile, data_file
+from minutch.work.tables.spans import SpannedFile, data_file
 from tests.support.crawldbs import NOW, metadata, write_db
 
 ROWS = 1500

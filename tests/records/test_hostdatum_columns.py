@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from minutch.errors import FormatError
-from minutch.formats.javahash import float32
-from minutch.formats.writables import LongWritable, MapWritable, Text
-from minutch.records.batch import Batch
+from minutch.hadoop.formats.batch import Batch
+from minutch.hadoop.formats.javahash import float32
+from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.hostdatum import HostDatum
 from minutch.records.hostdatum_columns import decode, encode, records
 

@@ -10,10 +10,10 @@ import pytest
 
 import minutch.records  # noqa: F401 - its names are what `lookup` knows
 from minutch.errors import FormatError
-from minutch.formats.arrayfile import OldArrayFileWriter
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.text import as_text
-from minutch.formats.writables import LongWritable, MD5Hash, lookup
+from minutch.hadoop.formats.arrayfile import OldArrayFileWriter
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.text import as_text
+from minutch.hadoop.formats.writables import LongWritable, MD5Hash, lookup
 from minutch.records.legacy.content import Content, FetcherContent
 from minutch.records.legacy.fetcheroutput import FetcherOutput
 from minutch.records.legacy.fetchlistentry import FetchListEntry

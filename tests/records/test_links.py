@@ -7,8 +7,8 @@ import json
 import pytest
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import MapWritable, Text
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlink, Inlinks, layouts_of
 from tests.support.golden import GOLDEN, needs_golden
 

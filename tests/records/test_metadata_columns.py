@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from minutch.errors import FormatError
-from minutch.formats.writables import BytesWritable, IntWritable, LongWritable, MapWritable, Text, Writable
+from minutch.hadoop.formats.writables import BytesWritable, IntWritable, LongWritable, MapWritable, Text, Writable
 from minutch.records.metadata_columns import OTHER, STATUS, TEXT, entries, maps_of, stored, stored_value, text_values
 from minutch.records.protocolstatus import ProtocolStatus
 from tests.support.tables import a_metadata
@@ -37,7 +37,7 @@ def plainly(maps: list[MapWritable | None]) -> list[tuple[int, bytes, str]]:
 
 
 def shown(found: pl.DataFrame) -> list[tuple[int, bytes, str]]:
-    from minutch.hostdb.fields import text_of
+    from minutch.cycle.hostdb.fields import text_of
 
     return [(row, name, text_of(kind, value)) for row, name, kind, value in found.iter_rows()]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.formats.writables import MapWritable, Text
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
 from minutch.records.parsedata import ParseData

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.errors import FormatError
-from minutch.formats.writables import BytesWritable, IntWritable, LongWritable, MapWritable, Text, Writable
-from minutch.records.batch import Batch
+from minutch.hadoop.formats.batch import Batch
+from minutch.hadoop.formats.writables import BytesWritable, IntWritable, LongWritable, MapWritable, Text, Writable
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsedata_columns import ParseTable, decode, decode_texts
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
-from minutch.tables.frame import decode_keys
+from minutch.work.tables.frame import decode_keys
 
 NAMES = st.sampled_from(["a", "Content-Type", "robots", "é", ""])
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)

@@ -8,8 +8,8 @@ import zlib
 import pytest
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataOutput
-from minutch.formats.writables import Text
+from minutch.hadoop.formats.javaio import DataOutput
+from minutch.hadoop.formats.writables import Text
 from minutch.records import protocolstatus
 from minutch.records.content import Content
 from minutch.records.metadata import Metadata

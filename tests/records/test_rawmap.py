@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import FormatError
-from minutch.formats.writables import (
+from minutch.hadoop.formats.writables import (
     BooleanWritable,
     BytesWritable,
     DoubleWritable,
@@ -112,7 +112,7 @@ def test_classes_get_the_ids_of_the_map_they_come_into() -> None:
 
     first: dict[Writable, Writable] = {Text("x"): Other(1), Text("y"): ProtocolStatus(2)}
     second: dict[Writable, Writable] = {Text("y"): ProtocolStatus(3), Text("z"): Text("t")}
-    from minutch.formats import writables
+    from minutch.hadoop.formats import writables
 
     writables.REGISTRY["test.Other"] = Other
     try:

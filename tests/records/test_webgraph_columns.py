@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from minutch.errors import FormatError
-from minutch.formats.writables import BooleanWritable, MapWritable, Text, Writable
-from minutch.records.batch import Batch, Places
+from minutch.hadoop.formats.batch import Batch, Places
+from minutch.hadoop.formats.writables import BooleanWritable, MapWritable, Text, Writable
 from minutch.records.links import Outlink
 from minutch.records.metadata import FETCH_TIME_KEY, Metadata
 from minutch.records.parsedata import ParseData

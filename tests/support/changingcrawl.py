@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minutch.conf import Configuration
-from minutch.formats.writables import Text
+from minutch.cycle.segment.store import Segment, part_writer
+from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.protocolstatus import SUCCESS, ProtocolStatus
-from minutch.segment.store import Segment, part_writer
 from tests.support.crawldbs import DAY, NOW, write_db
 
 INTERVAL = 30

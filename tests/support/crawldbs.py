@@ -6,15 +6,15 @@ from pathlib import Path
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.crawldb.store import CrawlDb
-from minutch.formats.writables import MapWritable, Text
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
-from minutch.tables import rows
-from minutch.tables.compression import PLAIN, Compression
-from minutch.tables.crawldata import CrawlDataWriter
-from minutch.tables.merge import sort_by_key
-from minutch.tables.shuffle import split
+from minutch.work.tables import rows
+from minutch.work.tables.compression import PLAIN, Compression
+from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.shuffle import split
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000

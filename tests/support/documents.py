@@ -9,20 +9,20 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.formats.writables import MapWritable, Text
+from minutch.hadoop.formats.batch import Batch
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.chains import IndexingFilters
 from minutch.plugin.documents import Documents, Links, Pages, map_documents
 from minutch.plugin.points import IndexingFilter
 from minutch.records import crawldatum as status
-from minutch.records.batch import Batch
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsedata_columns import decode
 from minutch.records.parsestatus import SUCCESS, ParseStatus
-from minutch.tables.frame import CRAWLDB_SCHEMA, INLINKS_SCHEMA
-from minutch.tables.rows import to_frame
+from minutch.work.tables.frame import CRAWLDB_SCHEMA, INLINKS_SCHEMA
+from minutch.work.tables.rows import to_frame
 
 Fields = dict[str, list[object]]
 

@@ -15,11 +15,13 @@ from pathlib import Path
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.explain.about import Crawl, Explainer
-from minutch.explain.facts import Explanation
-from minutch.fetch.state import FetchState
-from minutch.fetchlist.choice import Options
-from minutch.formats.writables import FloatWritable, IntWritable, LongWritable, MapWritable, Text
+from minutch.cycle.fetch.state import FetchState
+from minutch.cycle.fetchlist.choice import Options
+from minutch.cycle.segment.places import segment_name
+from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer
+from minutch.hadoop.formats.writables import FloatWritable, IntWritable, LongWritable, MapWritable, Text
+from minutch.inspect.explain.about import Crawl, Explainer
+from minutch.inspect.explain.facts import Explanation
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
 from minutch.records import parsestatus
@@ -32,8 +34,6 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.segment.places import segment_name
-from minutch.segment.store import LAYOUTS, Segment, part_writer
 from plugins.lib_http.robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
 from tests.support.crawldbs import DAY, NOW, write_db
 

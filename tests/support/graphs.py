@@ -10,16 +10,16 @@ import polars as pl
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.formats.mapfile import MapFileWriter
-from minutch.formats.writables import Text
+from minutch.cycle.webgraph.build import webgraph
+from minutch.cycle.webgraph.store import Links, WebGraph
+from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.writables import Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
 from minutch.records.metadata import FETCH_TIME_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
-from minutch.webgraph.store import Links, WebGraph
-from minutch.webgraph.webgraph import webgraph
 
 NOW = 1_770_000_000_000
 ALL_LINKS = {

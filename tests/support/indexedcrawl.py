@@ -9,10 +9,10 @@ from hashlib import md5
 from pathlib import Path
 
 from minutch.clock import FakeClock
+from minutch.commands import clean, index, invertlinks
 from minutch.conf import Configuration
-from minutch.index import clean, index
+from minutch.cycle.segment.store import Segment, part_writer
 from minutch.job import Counters, JobContext
-from minutch.linkdb import invertlinks
 from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -21,9 +21,8 @@ from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
-from minutch.segment.store import Segment, part_writer
-from minutch.tables.crawldata import CrawlDataWriter
-from minutch.tables.rows import to_frame
+from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.rows import to_frame
 
 PLUGINS = "index-(basic|anchor|more)|language-identifier|indexer-local|scoring-opic"
 FOLDERS = ("content", "crawl_fetch", "crawl_parse", "parse_data", "parse_text")

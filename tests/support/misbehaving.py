@@ -269,7 +269,7 @@ _bomb("deflate", zlib.compress(BOMB))
 def _add_other_bombs() -> None:
     import brotli  # type: ignore[import-untyped]
 
-    from minutch.formats import zstd
+    from minutch.hadoop.formats import zstd
 
     _bomb("br", brotli.compress(BOMB))
     _bomb("zstd", zstd.compress(BOMB))

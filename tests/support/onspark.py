@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from minutch.conf import Configuration
-from minutch.engine import session
+from minutch.work.engine import session
 
 PROPERTIES: Final = {"minutch.engine": "spark", "spark.master": "local[2]", "mapreduce.job.maps": "1"}
 """One fetch list, as in Nutch's local mode, where nobody asks for more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minutch.conf import Configuration
-from minutch.parse.dispatch import ParseUtil
+from minutch.cycle.parse.dispatch import ParseUtil
 from minutch.plugin.points import Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.metadata import FETCH_STATUS_KEY, Metadata

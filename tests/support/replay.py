@@ -11,8 +11,8 @@ from pathlib import Path
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.formats.javaio import DataInput
-from minutch.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
 from tests.support.golden import GOLDEN, in_set
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
-from minutch.fetch.fetch import fetch
+from minutch.cycle.fetch.fetcher import fetch
+from minutch.cycle.segment.store import CRAWL_GENERATE, Segment, part_writer
 from minutch.job import Counters
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.segment.store import CRAWL_GENERATE, Segment, part_writer
 
 LOOPBACK: Mapping[str, str] = {
     "http.agent.name": "minutch-test",

@@ -10,7 +10,7 @@ import json
 import struct
 from pathlib import Path
 
-from minutch.formats.javaio import DataOutput
+from minutch.hadoop.formats.javaio import DataOutput
 from tests.support.golden import GOLDEN, in_set
 
 SEQUENCEFILES = GOLDEN / "sequencefiles"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from minutch.engine.spark import SparkEngine
+from minutch.work.engine.spark import SparkEngine
 from tests.servers.processes import Server
 
 _MASTER = "org.apache.spark.deploy.master.Master"

@@ -8,17 +8,17 @@ from random import Random
 
 import polars as pl
 
-from minutch.formats.javaio import DataInput, encode_vlong
-from minutch.formats.sequencefile import SequenceFileReader
-from minutch.formats.sequencewriter import SequenceFileWriter
-from minutch.formats.writables import FloatWritable, IntWritable, LongWritable, MapWritable, Text, Writable
+from minutch.hadoop.formats.batch import Batch
+from minutch.hadoop.formats.javaio import DataInput, encode_vlong
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.writables import FloatWritable, IntWritable, LongWritable, MapWritable, Text, Writable
 from minutch.records import crawldatum_columns, protocolstatus
-from minutch.records.batch import Batch
 from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.tables.crawldata import CRAWL_DATUM
-from minutch.tables.packed import Patched
-from minutch.tables.spans import TEXT
+from minutch.work.tables.crawldata import CRAWL_DATUM
+from minutch.work.tables.packed import Patched
+from minutch.work.tables.spans import TEXT
 
 Records = list[tuple[bytes, bytes]]
 """Key bytes (of the URL, not of the Text) and serialized values."""

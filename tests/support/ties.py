@@ -27,10 +27,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from minutch.crawldb.duplicates import decoded_length
-from minutch.formats.javaio import DataInput
-from minutch.formats.sequencefile import SequenceFileReader
-from minutch.linkdb.store import LinkDb
+from minutch.cycle.crawldb.duplicates import decoded_length
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED, CrawlDatum
 from minutch.records.links import Inlinks
 

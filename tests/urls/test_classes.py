@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from minutch import cli
+from minutch.commands import cli
+from minutch.commands.classes import resolveurls, urlutil
 from minutch.conf import Configuration
 from minutch.errors import UrlError, UsageError
-from minutch.urls import resolveurls, urlutil
 from tests.support.nutchruns import context_for
 
 

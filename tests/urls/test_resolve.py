@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import UrlError
-from minutch.formats.writables import MapWritable
+from minutch.hadoop.formats.writables import MapWritable
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun
-from minutch.urls.resolve import RelativeRun, Resolver, WhatwgResolver, resolve, resolve_runs
+from minutch.records.relativeruns import RelativeRun, resolve_all, resolve_runs
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolve
 from tests.urls.strategies import odd_text, odd_urls, plain_urls
 
 BASES = [
@@ -73,7 +74,7 @@ def test_the_kernel_gives_what_single_links_give(base: str, targets: list[str]) 
     resolver = Resolver(base)
     run = OutlinkRun.of(Outlink(target, f"anchor {target}" * (len(target) % 9)) for target in targets)
     assert run is not None
-    assert list(resolver.resolve_all(run)) == resolver.resolve_all(list(run))
+    assert list(resolve_all(resolver, run)) == resolve_all(resolver, list(run))
 
 
 @given(st.lists(st.tuples(st.sampled_from(BASES), TARGETS), max_size=5))
@@ -81,7 +82,7 @@ def test_pages_together_give_what_each_gives_alone(pages: list[tuple[str, list[s
     links = [[Outlink(target, "x") for target in targets] for _, targets in pages]
     runs = [RelativeRun(base, run_of(each)) for (base, _), each in zip(pages, links, strict=True)]
     resolve_runs(runs)
-    expected = [Resolver(base).resolve_all(each) for (base, _), each in zip(pages, links, strict=True)]
+    expected = [resolve_all(Resolver(base), each) for (base, _), each in zip(pages, links, strict=True)]
     assert [list(run) for run in runs] == expected
     assert [len(run) for run in runs] == [len(each) for each in expected]
 
@@ -113,7 +114,7 @@ def test_a_page_of_links_by_either_way() -> None:
     run = OutlinkRun.of(Outlink(target, "t" * 200) for target in targets)
     assert run is not None
     for links in (run, list(run)):
-        assert [link.to_url for link in resolver.resolve_all(links)] == [
+        assert [link.to_url for link in resolve_all(resolver, links)] == [
             "http://e.org/a/b/x",
             "http://e.org/a/y",
             "http://e.org/z",
@@ -165,7 +166,7 @@ def test_the_standards_way() -> None:
         Outlink("\\\\B/y", "c", MapWritable()),
     ]
     found = [Outlink("http://a.org/x", "a"), Outlink("http://b/y", "c", MapWritable())]
-    assert WhatwgResolver("http://A.org/b/c").resolve_all(links) == found
+    assert resolve_all(WhatwgResolver("http://A.org/b/c"), links) == found
     assert WhatwgResolver("http://A.org/b").resolve("\\x/../y z?\u00e9") == "http://a.org/y%20z?%C3%A9"
     with pytest.raises(UrlError, match="can't resolve"):
         WhatwgResolver("http://a.org/").resolve("http://[x")

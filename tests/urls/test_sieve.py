@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.parse.outlinks import OutlinkRules
+from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.plugin.chains import SCOPE_OUTLINK
 from minutch.records.links import Outlink
 from minutch.records.outlinkrun import OutlinkRun

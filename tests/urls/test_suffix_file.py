@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch import flow
-from minutch.cli import run_job
+from minutch.commands import flow
+from minutch.commands.cli import run_job
 from minutch.conf import Configuration
 from minutch.urls import domains
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.legacy.fields import (
     properties_to_string,
     read_gzipped,

@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from minutch.formats.javahash import date_to_string
-from minutch.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.javahash import date_to_string
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
 from minutch.records import protocolstatus
 from minutch.records.legacy.fetchlistentry import FetchListEntry, HoldsPage
 from minutch.records.legacy.fields import (

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.legacy.fields import read_list, read_up_to, write_string
 from minutch.records.legacy.page import Page
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
 from minutch.errors import FormatError
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.strings import inflate
 
 LONGEST: Final = 0xFFFF // 3

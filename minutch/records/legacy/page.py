@@ -26,9 +26,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Self
 
-from minutch.formats.javahash import date_to_string, float_to_string
-from minutch.formats.javaio import DataInput, DataOutput
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.javahash import date_to_string, float_to_string
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.legacy.fields import read_up_to, write_string
 
 NO_MD5: Final = bytes(16)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from minutch.formats.javaio import DataInput, DataOutput, decode_text, encode_text
-from minutch.formats.writables import Writable
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, decode_text, encode_text
+from minutch.hadoop.formats.writables import Writable
 from minutch.records.legacy.fields import (
     Outlink,
     outlinks_to_string,

@@ -1,0 +1,233 @@
+"""What the metadata of 2012 say of a feed: `rss-feed` and `atom-feed`, with their items. Pure: no I/O.
+
+    rss-feed     title, link, description, updated, categories, generator, ttl, items
+      item       title, description, link, author, categories, comments, published, guid, content
+    atom-feed    title, link, authors, generator, updated, published, categories, items
+      item       title, description, published, updated, link, self, replies, authors, categories, content
+
+Times are milliseconds; RSS has for `updated` the later of lastBuildDate and pubDate. A link has type, href, rel, title;
+several of one kind are an array. `content` has the links in the item's text. What a feed does not have is left out, but
+for items, and an Atom feed's categories. RSS is 0.9x, 2.0 and 1.0 (RDF), where dc:subject, dc:creator and dc:date stand
+for categories, author and date. Attributes as the two versions of Common Crawl's page have them, and its samples.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from html import unescape
+from typing import Any, Final
+
+from lxml import etree
+from selectolax.lexbor import LexborHTMLParser
+
+from minutch.archives.dataset.htmldoc import Json, links_of
+from minutch.cycle.sitemap.sitemapdates import iso_date
+from minutch.errors import ParseError
+
+_TAGS: Final = re.compile(r"<[^>]*>")
+_ATOM_ROLES: Final = {"alternate": "link", "self": "self", "replies": "replies"}
+_LINK_ATTRIBUTES: Final = ("type", "href", "rel", "title")
+_ROOTS: Final = {"rss": "rss", "RDF": "rss", "feed": "atom"}
+
+
+def is_feed(data: bytes) -> bool:
+    """Whether the first element of an XML document is that of a feed."""
+    head = re.sub(rb"(?s)<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>", b"", data[:4096]).lstrip(b"\xef\xbb\xbf \t\r\n")
+    match = re.match(rb"<(?:[\w-]+:)?(\w+)", head)
+    return match is not None and match[1].decode("ascii", "replace") in _ROOTS
+
+
+def feed_doc(data: bytes, url: str) -> tuple[Json, str]:
+    """The member `content` of a feed in UTF-8, and its text. Raises ParseError if it is none."""
+    parser = etree.XMLParser(
+        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, recover=True, remove_comments=True
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise ParseError(f"not XML: {error}") from error
+    kind = _ROOTS.get(_name(root)) if root is not None else None
+    if kind is None:
+        raise ParseError("no feed")
+    doc = _rss(root, url) if kind == "rss" else _atom(root, url)
+    return doc, _text(doc)
+
+
+def _rss(root: etree._Element, url: str) -> Json:
+    channel = next(_all(root, "channel"), root)
+    dates = [date for name in ("lastBuildDate", "pubDate", "date") if (date := _date(_of(channel, name))) is not None]
+    ttl = _of(channel, "ttl")
+    doc: Json = {
+        "type": "rss-feed",
+        "title": _of(channel, "title"),
+        "link": _href(_of(channel, "link")),
+        "description": _of(channel, "description"),
+        "updated": max(dates, default=None),
+        "categories": _texts(channel, "category", "subject") or None,
+        "generator": _of(channel, "generator"),
+        "ttl": int(ttl) if ttl and ttl.isascii() and ttl.isdigit() and len(ttl) < 10 else None,
+    }
+    items = [*_all(channel, "item"), *(_all(root, "item") if root is not channel else ())]
+    doc["items"] = [_rss_item(item, url) for item in items]
+    return _filled(doc)
+
+
+def _rss_item(item: etree._Element, url: str) -> Json:
+    published = [_date(_of(item, name)) for name in ("pubDate", "date")]
+    return _filled(
+        {
+            "title": _of(item, "title"),
+            "description": _stripped(_of(item, "description")),
+            "link": _href(_of(item, "link")),
+            "author": _of(item, "author") or _of(item, "creator"),
+            "categories": _texts(item, "category", "subject") or None,
+            "comments": _of(item, "comments"),
+            "published": next((date for date in published if date is not None), None),
+            "guid": _of(item, "guid"),
+            "content": _content([_of(item, "encoded"), _of(item, "description")], url),
+        }
+    )
+
+
+def _atom(root: etree._Element, url: str) -> Json:
+    doc: Json = {
+        "type": "atom-feed",
+        "title": _stripped(_of(root, "title")),
+        "link": _atom_links(root).get("link"),
+        "authors": _people(root),
+        "generator": _of(root, "generator"),
+        "updated": _date(_of(root, "updated")),
+        "categories": _terms(root),
+        "published": _date(_of(root, "published")),
+        "items": [_atom_item(entry, url) for entry in _all(root, "entry")],
+    }
+    return _filled(doc)
+
+
+def _atom_item(entry: etree._Element, url: str) -> Json:
+    links = _atom_links(entry)
+    return _filled(
+        {
+            "title": _of(entry, "title"),
+            "description": _stripped(_of(entry, "summary")),
+            "published": _date(_of(entry, "published") or _of(entry, "issued")),
+            "updated": _date(_of(entry, "updated") or _of(entry, "modified")),
+            **{role: links.get(role) for role in ("link", "self", "replies")},
+            "authors": _people(entry),
+            "categories": _terms(entry) or None,
+            "content": _content([_markup(entry, "content"), _markup(entry, "summary")], url),
+        }
+    )
+
+
+def _atom_links(element: etree._Element) -> Json:
+    """Links by their role; several of one role are a list."""
+    found: dict[str, list[Json]] = {}
+    for link in _all(element, "link"):
+        attributes = {name: value for name in _LINK_ATTRIBUTES if (value := link.get(name))}
+        role = _ATOM_ROLES.get(attributes.setdefault("rel", "alternate"))
+        if role and "href" in attributes:
+            found.setdefault(role, []).append(attributes)
+    return {role: links[0] if len(links) == 1 else links for role, links in found.items()}
+
+
+def _people(element: etree._Element) -> list[Json] | None:
+    names = {"name": "name", "url": "uri", "email": "email"}
+    people = [
+        {
+            key: value
+            for key, name in names.items()
+            if (value := _of(author, name) or (key == "url" and _of(author, "url")))
+        }
+        for author in _all(element, "author")
+    ]
+    return [person for person in people if person] or None
+
+
+def _terms(element: etree._Element) -> list[str]:
+    return [term for category in _all(element, "category") if (term := category.get("term") or _inner(category))]
+
+
+def _content(markups: Iterable[str | None], url: str) -> Json | list[Json] | None:
+    """The links in an item's texts; an array where two texts have some."""
+    found = []
+    for markup in dict.fromkeys(filter(None, markups)):
+        if "<" in markup:
+            links = list(links_of(LexborHTMLParser(markup), url))
+            if links:
+                found.append({"type": "html-doc", "links": links})
+    return None if not found else found[0] if len(found) == 1 else found
+
+
+def _text(doc: Json) -> str:
+    """What there is to read in a feed."""
+    lines = [doc.get("title"), doc.get("description")]
+    for item in doc["items"]:
+        lines += [item.get("title"), item.get("description")]
+    return "\n".join(line for line in (_stripped(text) for text in lines) if line)
+
+
+# -- XML -----------------------------------------------------------------------------------------------------------
+
+
+def _name(element: etree._Element) -> str:
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _all(element: etree._Element, name: str) -> Iterator[Any]:
+    return (child for child in element if _name(child) == name)
+
+
+def _inner(element: etree._Element) -> str:
+    return "".join(map(str, element.itertext())).strip()
+
+
+def _of(element: etree._Element, name: str) -> str | None:
+    """The text of the first child of that name; None if there is none, or nothing in it."""
+    return next((text for child in _all(element, name) if (text := _inner(child))), None)
+
+
+def _markup(element: etree._Element, name: str) -> str | None:
+    """The markup in the first child of that name: as text, or as elements (Atom's xhtml)."""
+    child = next(_all(element, name), None)
+    if child is None:
+        return None
+    if len(child):
+        return "".join(etree.tostring(each, encoding="unicode") for each in child)
+    return _inner(child) or None
+
+
+def _texts(element: etree._Element, *names: str) -> list[str]:
+    return [text for name in names for child in _all(element, name) if (text := _inner(child))]
+
+
+def _date(text: str | None) -> int | None:
+    """The time of a date as RSS or Atom have it; None for anything else."""
+    if text is None:
+        return None
+    found = iso_date(text)
+    if found is not None:
+        return found
+    try:
+        time = parsedate_to_datetime(text)
+        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _href(url: str | None) -> Json | None:
+    return {"href": url} if url else None
+
+
+def _stripped(markup: str | None) -> str | None:
+    """Markup as plain text."""
+    return unescape(_TAGS.sub("", markup)).strip() if markup else markup
+
+
+def _filled(members: Json) -> Json:
+    """Those that are there."""
+    return {name: value for name, value in members.items() if value is not None}

@@ -1,0 +1,187 @@
+"""import legacy: segments of Nutch 0.4 to 0.7 made into today's, and a CrawlDb of what they know.
+
+    <segments>/<name>/      crawl_generate, and if it was fetched crawl_fetch, content, if it was parsed the other three
+    <crawldb>/              what updatedb makes of the segments, and all that was in their fetch lists
+
+A segment keeps its name, if that is a date. Pages are sorted by URL on disk, so memory does not grow with a segment.
+All outlinks are kept, and all links get what the scoring filters give; URL filters and normalizers are not asked.
+Where a page of Nutch 0.4 has no media type, it is found as the fetcher finds it.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from minutch.archives.legacy.oldsegment import Fetched, OldSegment, RawFetched
+from minutch.archives.legacy.translation import content_of, fetch_datum, listed_datum, parse_data_of
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.applied import is_applied
+from minutch.cycle.crawldb.partitions import EntryFilter
+from minutch.cycle.crawldb.schedule import fetch_schedule
+from minutch.cycle.crawldb.segmentfiles import merge_files
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.transitions import UpdateSettings
+from minutch.cycle.parse.mime import MimeUtil
+from minutch.cycle.parse.output import OutputRules
+from minutch.cycle.parse.packing import DocumentPacker, PartWriters
+from minutch.cycle.segment.places import segment_name
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, LAYOUTS, Segment, part_writer
+from minutch.hadoop.formats.javahash import partition
+from minutch.hadoop.formats.javaio import decode_text, encode_text, encode_vlong
+from minutch.hadoop.formats.recordsort import sort_records
+from minutch.job import Counters, JobContext
+from minutch.plugin.chains import ScoringFilters
+from minutch.plugin.results import Parse
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, status_name
+from minutch.work.tables.textparts import output_folder, require_absent
+from minutch.work.tables.workfolders import work_folder
+
+log = logging.getLogger(__name__)
+SEGMENTS: Final = "segments"
+LISTED: Final = "entries of fetch lists"
+ANCHORS: Final = "anchors in fetch lists, which have no place"
+REPEATED: Final = "pages left out: their URL was there"
+PARSED: Final = "parsed pages"
+_MERGED: Final = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE)
+_DATE: Final = re.compile(r"\d{14}")
+
+
+def import_legacy(sources: Sequence[Path], target: Path, crawldb: Path, context: JobContext) -> Counters:
+    """Make today's segments in `target` of old ones, and bring them into the CrawlDb.
+
+    A segment that an import made which was stopped before its CrawlDb stays, if it is the same. Raises StoreError
+    (no old segment, or another one of that name is there), FormatError (damage), LockedError.
+    """
+    old = [OldSegment(path) for path in sources]
+    names = [_name(segment, context.clock.now()) for segment in old]
+    conf, counters = context.conf, Counters()
+    schedule = fetch_schedule(conf)
+    with CrawlDb(crawldb).lock():  # before there is anything that it would not know
+        for there in (Segment(target / name) for name in names):
+            if there.path.exists() and (not there.has(CRAWL_FETCH) or is_applied(there, CrawlDb(crawldb), schedule)):
+                require_absent(there.path)
+        for segment, name in zip(old, names, strict=True):
+            log.info("Import: %s", segment.path)
+            with _new_segment(Segment(target / name)) as work:
+                counters.merge(_Import(segment, work, name, conf).run())
+            counters.add(SEGMENTS, 1)
+        log.info("Import: CrawlDb %s", crawldb)
+        made = [Segment(target / name) for name in names]
+        files = [path for segment in made for folder in _MERGED for path in _parts(segment, folder)]
+        settings, no_filter = UpdateSettings.from_conf(conf), EntryFilter.neutral(conf)
+        merged = merge_files(CrawlDb(crawldb), files, context, settings, no_filter, now=context.clock.now())
+    counters.merge(Counters({f"CrawlDb: {name}": count for name, count in merged.items()}))
+    return counters
+
+
+@contextmanager
+def _new_segment(made: Segment) -> Iterator[Segment]:
+    """A segment to write, which becomes `made`; or is as that is already. Raises StoreError where it is not."""
+    if not made.path.exists():
+        with output_folder(made.path) as folder:
+            yield Segment(folder)
+        return
+    with work_folder(made.path.parent, f".{made.name}-") as folder:
+        yield Segment(folder)
+        if not all(_records(made, name) == _records(Segment(folder), name) for name in LAYOUTS):
+            require_absent(made.path)
+    log.info("Import: %s is there as it was to become", made.path)
+
+
+def _records(segment: Segment, folder: str) -> bytes:
+    """A digest of the records in a folder; those of a folder that is not there are none."""
+    digest = sha256()
+    for key, value in segment.raw(folder) if segment.has(folder) else ():
+        digest.update(encode_vlong(len(key)) + key + encode_vlong(len(value)) + value)
+    return digest.digest()
+
+
+def _parts(segment: Segment, folder: str) -> list[Path]:
+    return segment.parts(folder) if segment.has(folder) else []
+
+
+def _name(segment: OldSegment, now: int) -> str:
+    """The name of the new segment: the old one's, or the date of its first fetch."""
+    if _DATE.fullmatch(segment.path.name):
+        return segment.path.name
+    first = next(segment.fetched(), None)
+    date = segment.read(first).output.fetch_date if first is not None else 0
+    return segment_name(date or now)
+
+
+class _Import:
+    """The import of one segment."""
+
+    def __init__(self, old: OldSegment, new: Segment, name: str, conf: Configuration) -> None:
+        self.old, self.new, self.name, self.conf = old, new, name, conf
+        self.parts = max(1, conf.get_int("mapreduce.job.reduces", 1))
+        self.mime = MimeUtil(conf)
+        self.rules = OutputRules(conf, ScoringFilters(conf), filtered=True)
+        self.packer = DocumentPacker.for_segment(conf)
+        self.counters = Counters()
+
+    def run(self) -> Counters:
+        """Write the new segment."""
+        self._write_list()
+        if self.old.fetcher is not None:
+            self._write_fetched()
+        return self.counters
+
+    def _write_list(self) -> None:
+        with part_writer(self.new.path, CRAWL_GENERATE, 0, self.conf) as append:
+            for entry in self.old.fetchlist():
+                self.counters.add(LISTED, 1)
+                self.counters.add(ANCHORS, len(entry.anchors))
+                if entry.fetch:
+                    append(entry.page.url, listed_datum(entry))
+
+    def _by_url(self) -> Iterator[tuple[str, Fetched]]:
+        """The fetched pages in the order of their URLs, of each URL the first."""
+        rows = ((self._url(raw), pickle.dumps((raw.place, raw.values))) for raw in self.old.fetched())
+        last = None
+        for url, packed in sort_records(rows, directory=self.new.path):
+            if url == last:
+                self.counters.add(REPEATED, 1)
+                continue
+            last = url
+            yield decode_text(url), self.old.read(RawFetched(*pickle.loads(packed)))
+
+    def _url(self, raw: RawFetched) -> bytes:
+        return encode_text(self.old.read_output(raw).entry.page.url)
+
+    def _write_fetched(self) -> None:
+        with ExitStack() as stack:
+            fetches, contents = (
+                [stack.enter_context(part_writer(self.new.path, folder, part, self.conf)) for part in range(self.parts)]
+                for folder in (CRAWL_FETCH, CONTENT)
+            )
+            parsed = None
+            if self.old.is_parsed:
+                parsed = stack.enter_context(PartWriters(self.new.path, self.conf, stores_text=True))
+            for url, page in self._by_url():
+                part = partition(encode_text(url), self.parts)
+                content = page.content
+                kind = None
+                if content is not None:
+                    kind = self.mime.resolve(content.content_type or None, url, content.content)
+                datum = fetch_datum(page.output, kind)
+                self.counters.add(status_name(datum.status), 1)
+                fetches[part](url, datum)
+                if content is not None and (content.content or datum.status == STATUS_FETCH_SUCCESS):
+                    contents[part](url, content_of(content, kind or "", self.name, datum))
+                if parsed is not None and datum.status == STATUS_FETCH_SUCCESS:
+                    self._write_parse(url, page, parsed)
+
+    def _write_parse(self, url: str, page: Fetched, parsed: PartWriters) -> None:
+        data = parse_data_of(page.output, page.data, self.name)
+        if data is not None:
+            output = self.rules.records(url, Parse(page.text or "", data), data.outlinks, page.output.fetch_date)
+            parsed.write(self.packer.pack(output, is_extra=False))
+            self.counters.add(PARSED, 1)

@@ -1,0 +1,179 @@
+"""Records of Nutch before 0.8 and today's, made of each other: the one home of what corresponds. Pure: no I/O.
+
+    FetchListEntry     CrawlDatum of the fetch list: when to fetch, failed attempts, interval (days → s), score
+    FetcherOutput      CrawlDatum of the fetch: status, date, MD5 as signature
+    Content            Content; Properties have one value a name, so several become one, with commas
+    ParseData, Text    ParseData with the properties as the content's metadata, ParseText
+
+An entry that was not to be fetched (flag 0) counted as unchanged (net.nutch.tools.UpdateDatabaseTool), and so it is
+fetch_notmodified. What no old record can say is not written: redirects, which were followed at once, and URLs that the
+fetch left out. Nothing of today holds an entry's anchors, its next score and its number of outlinks.
+"""
+
+from __future__ import annotations
+
+from hashlib import md5
+from typing import Final
+
+from minutch.hadoop.formats.javaio import encode_modified_utf8
+from minutch.hadoop.formats.writables import MapWritable, Text
+from minutch.records import crawldatum as status
+from minutch.records import protocolstatus
+from minutch.records.content import Content
+from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum
+from minutch.records.legacy import content as oldcontent
+from minutch.records.legacy import fetcheroutput
+from minutch.records.legacy import parse as oldparse
+from minutch.records.legacy.fetcheroutput import FetcherOutput
+from minutch.records.legacy.fetchlistentry import FetchListEntry
+from minutch.records.legacy.fields import Outlink as OldOutlink
+from minutch.records.legacy.page import Page
+from minutch.records.links import Outlink
+from minutch.records.metadata import (
+    CONTENT_TYPE_KEY,
+    FETCH_STATUS_KEY,
+    PROTO_STATUS_KEY,
+    SCORE_KEY,
+    SEGMENT_NAME_KEY,
+    SIGNATURE_KEY,
+    Metadata,
+)
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import FAILED, SUCCESS, ParseStatus
+
+_FETCH_STATUS: Final = {
+    protocolstatus.SUCCESS: status.STATUS_FETCH_SUCCESS,
+    protocolstatus.NOTMODIFIED: status.STATUS_FETCH_NOTMODIFIED,
+    protocolstatus.RETRY: status.STATUS_FETCH_RETRY,
+    protocolstatus.EXCEPTION: status.STATUS_FETCH_RETRY,
+    protocolstatus.MOVED: status.STATUS_FETCH_REDIR_PERM,
+    protocolstatus.TEMP_MOVED: status.STATUS_FETCH_REDIR_TEMP,
+}
+"""Codes of ProtocolStatus → status; all others are gone."""
+_OLD_STATUS: Final = {
+    status.STATUS_FETCH_SUCCESS: fetcheroutput.SUCCESS,
+    status.STATUS_FETCH_NOTMODIFIED: fetcheroutput.SUCCESS,
+    status.STATUS_FETCH_RETRY: fetcheroutput.RETRY,
+    status.STATUS_FETCH_GONE: fetcheroutput.NOT_FOUND,
+    status.STATUS_PARSE_FAILED: fetcheroutput.CANT_PARSE,
+}
+_OWN_KEYS: Final = (SEGMENT_NAME_KEY, FETCH_STATUS_KEY, SCORE_KEY, SIGNATURE_KEY)
+"""What import adds to metadata, and export leaves out."""
+_MD5_SIZE: Final = 16
+_MOST_DAYS: Final = 127
+
+
+def listed_datum(entry: FetchListEntry) -> CrawlDatum:
+    """The entry of a fetch list today."""
+    page = entry.page
+    return CrawlDatum(
+        status.STATUS_DB_UNFETCHED,
+        max(page.interval, 1) * SECONDS_PER_DAY,
+        page.score,
+        page.next_fetch,
+        retries=page.retries,
+    )
+
+
+def fetch_datum(output: FetcherOutput, content_type: str | None) -> CrawlDatum:
+    """What became of a fetch."""
+    datum, outcome = listed_datum(output.entry), output.outcome
+    if output.entry.fetch:
+        datum.status = _FETCH_STATUS.get(outcome.code, status.STATUS_FETCH_GONE)
+    else:
+        datum.status, outcome = (
+            status.STATUS_FETCH_NOTMODIFIED,
+            protocolstatus.ProtocolStatus.of(protocolstatus.NOTMODIFIED),
+        )
+    datum.fetch_time = output.fetch_date
+    if datum.status == status.STATUS_FETCH_SUCCESS:
+        datum.signature = output.md5
+    elif datum.status == status.STATUS_FETCH_NOTMODIFIED:
+        datum.signature = output.entry.page.md5
+    datum.metadata = MapWritable({Text(PROTO_STATUS_KEY): outcome})
+    if content_type and datum.status == status.STATUS_FETCH_SUCCESS:
+        datum.metadata[Text(CONTENT_TYPE_KEY)] = Text(content_type)
+    return datum
+
+
+def content_of(old: oldcontent.Content, content_type: str, segment: str, datum: CrawlDatum) -> Content:
+    """A page as it came."""
+    metadata = Metadata.of({**old.metadata, SEGMENT_NAME_KEY: segment, FETCH_STATUS_KEY: str(datum.status)})
+    metadata.set(SCORE_KEY, str(datum.score))
+    return Content(old.url, old.base, old.content, content_type, metadata)
+
+
+def parse_data_of(output: FetcherOutput, old: oldparse.ParseData | None, segment: str) -> ParseData | None:
+    """What a parse found: of a ParseData, or of the FetcherOutput of Nutch 0.4; None if the page was not parsed."""
+    if old is None and output.version != fetcheroutput.WITH_PARSE:
+        return None
+    found = old or oldparse.ParseData(output.title, output.outlinks)
+    parsed = ParseStatus(SUCCESS) if output.status != fetcheroutput.CANT_PARSE else ParseStatus(FAILED)
+    metadata = Metadata.of({**found.metadata, SIGNATURE_KEY: output.md5.hex(), SEGMENT_NAME_KEY: segment})
+    metadata.set(SCORE_KEY, str(output.entry.page.score))
+    links = [Outlink(link.to_url, link.anchor) for link in found.outlinks]
+    return ParseData(found.status or parsed, found.title, links, metadata)
+
+
+# -- and back ------------------------------------------------------------------------------------------------------
+
+
+def entry_of(url: str, datum: CrawlDatum, outlinks: int = 0) -> FetchListEntry:
+    """The entry of a fetch list; of a page never fetched the MD5 is that of its URL, as Nutch made new Pages."""
+    signature = datum.signature if datum.signature and len(datum.signature) == _MD5_SIZE else None
+    page = Page(
+        url,
+        signature or md5(encode_modified_utf8(url), usedforsecurity=False).digest(),
+        datum.fetch_time,
+        datum.retries,
+        min(max(datum.fetch_interval // SECONDS_PER_DAY, 1), _MOST_DAYS),
+        outlinks,
+        datum.score,
+        datum.score,
+    )
+    return FetchListEntry(datum.status != status.STATUS_FETCH_NOTMODIFIED, page)
+
+
+def output_of(
+    url: str, datum: CrawlDatum, listed: CrawlDatum | None, content: bytes, parsed: ParseData | None, version: int
+) -> FetcherOutput | None:
+    """The record of a fetch; None for outcomes that there were none for."""
+    old_status = _OLD_STATUS.get(datum.status)
+    if old_status is None:
+        return None
+    entry = entry_of(url, listed or datum, len(parsed.outlinks) if parsed is not None else 0)
+    entry.fetch = datum.status != status.STATUS_FETCH_NOTMODIFIED
+    if not entry.fetch and datum.signature and len(datum.signature) == _MD5_SIZE:
+        entry.page.md5 = datum.signature
+    if old_status == fetcheroutput.SUCCESS and parsed is not None and parsed.status.major == FAILED:
+        old_status = fetcheroutput.CANT_PARSE
+    digest = md5(content, usedforsecurity=False).digest()
+    output = FetcherOutput(entry, digest, old_status, datum.fetch_time, version=version)
+    if version == fetcheroutput.WITH_PARSE and parsed is not None:
+        output.title, output.outlinks = parsed.title, _links(parsed)
+    return output
+
+
+def old_content(url: str, content: Content | None) -> oldcontent.Content:
+    """A page as it came; an empty one where there is none, as Nutch had it."""
+    if content is None:
+        return oldcontent.Content(url, url)
+    return oldcontent.Content(
+        content.url, content.base, content.content, content.content_type, _properties(content.metadata)
+    )
+
+
+def old_parse_data(parsed: ParseData | None) -> oldparse.ParseData:
+    """What a parse found; an empty one where there was none."""
+    if parsed is None:
+        return oldparse.ParseData()
+    properties = _properties(parsed.content_meta) | _properties(parsed.parse_meta)
+    return oldparse.ParseData(parsed.title, _links(parsed), properties)
+
+
+def _links(parsed: ParseData) -> list[OldOutlink]:
+    return [OldOutlink(link.to_url, link.anchor) for link in parsed.outlinks]
+
+
+def _properties(metadata: Metadata) -> dict[str, str]:
+    return {name: ", ".join(values) for name, values in metadata.items() if name not in _OWN_KEYS}

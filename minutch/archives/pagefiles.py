@@ -1,0 +1,113 @@
+"""A folder of files named after URLs, one for each page: whole files, and no page in another one's place.
+
+Files are written into a hidden folder and moved into place at the end. The output folder may exist, as in Nutch: files
+that are there stay as they are. Names are compared without regard to case, as some file systems do. The table of names
+lies on disk, so that memory does not grow with the pages.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from minutch.archives.names import longer_name
+from minutch.errors import StoreError
+from minutch.hadoop.formats.javaio import encode_text
+from minutch.work.tables.install import make_directory, sync_path, sync_tree
+from minutch.work.tables.workfolders import clear, work_folder
+
+_WORK: Final = ".pages-"
+
+
+class Place(NamedTuple):
+    """Where a page's file is or would be, and whether it is this page's first one and not there yet."""
+
+    name: str
+    is_new: bool
+
+
+class PageFiles:
+    """The files of one run. See `page_files`."""
+
+    def __init__(self, out: Path, work: Path) -> None:
+        self.out = out
+        self._files = work / "files"
+        self._files.mkdir()
+        self._made: set[Path] = set()
+        self._names = sqlite3.connect("", isolation_level=None)  # a temporary file without a name
+        self._names.execute("PRAGMA journal_mode=OFF")
+        self._names.execute("CREATE TABLE names (name TEXT PRIMARY KEY, url BLOB) WITHOUT ROWID")
+
+    def close(self) -> None:
+        """Close the table of names."""
+        self._names.close()
+
+    def claim(self, name: str, url: str) -> Place:
+        """The name for a page's file: `name`, or a longer one where that is another page's."""
+        key = encode_text(url)
+        while True:
+            owner = self._owner(name.lower(), key)
+            if owner is None:
+                return Place(name, is_new=not (self.out / name).exists())
+            if owner == key:
+                return Place(name, is_new=False)
+            name = longer_name(name, url)
+
+    def _owner(self, name: str, key: bytes) -> bytes | None:
+        """Whose a name is; None if it becomes `key`'s by this."""
+        try:
+            taken = self._names.execute("SELECT url FROM names WHERE name = ?", (name,)).fetchone()
+            if taken is not None:
+                return bytes(taken[0])
+            self._names.execute("INSERT INTO names VALUES (?, ?)", (name, key))
+        except sqlite3.Error as exc:
+            raise StoreError(f"can't keep the table of file names in a temporary file: {exc}") from exc
+        return None
+
+    def add(self, name: str, url: str, data: bytes) -> Place:
+        """A page's file, unless there is one."""
+        place = self.claim(name, url)
+        if place.is_new:
+            self.path(place.name).write_bytes(data)
+        return place
+
+    def path(self, name: str) -> Path:
+        """Where a file of a claimed name is to be written; its folder is there."""
+        path = self._files / name
+        if path.parent not in self._made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if len(self._made) > 10_000:
+                self._made.clear()
+            self._made.add(path.parent)
+        return path
+
+    def install(self) -> None:
+        """Move all files into place."""
+        sync_tree(self._files)
+        if not self.out.exists():
+            self._files.rename(self.out)
+            sync_path(self.out.parent)
+            return
+        for folder, _, names in os.walk(self._files):
+            target = self.out / Path(folder).relative_to(self._files)
+            make_directory(target)
+            for name in names:
+                Path(folder, name).replace(target / name)
+            sync_path(target)
+
+
+@contextmanager
+def page_files(out: Path) -> Iterator[PageFiles]:
+    """Files for the folder `out`, which they reach when the block ends; an error in it leaves `out` as it was."""
+    if out.exists() and not out.is_dir():
+        raise StoreError(f"Output directory {out} is not a directory")
+    make_directory(out.parent)
+    clear(out.parent, _WORK)
+    parent = out if out.exists() else out.parent
+    with work_folder(parent, _WORK) as work, closing(PageFiles(out, work)) as files:
+        yield files
+        files.install()

@@ -1,0 +1,216 @@
+"""Takes the visits of archives as a fetch takes its answers: the records that each leaves go into a segment.
+
+    visit ─ wanted? ─ robots.txt → content alone
+                    ├ same content as another visit → when all are known, with that content
+                    └ answer → protocol-archive says what it means → crawl_fetch, content; a redirect's target is linked
+
+Every visit ends in one counter.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from minutch.archives.replay.segments import NewSegments
+from minutch.archives.replay.wanted import Wanted
+from minutch.conf import Configuration
+from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
+from minutch.cycle.fetch.log import Frame
+from minutch.cycle.fetch.recorder import Recorder
+from minutch.cycle.fetch.settings import RedirectSettings
+from minutch.errors import UrlError
+from minutch.job import Counters, Progress
+from minutch.plugin.chains import SCOPE_FETCHER, URLFilters, URLNormalizers
+from minutch.records import crawldatum as status
+from minutch.records import protocolstatus
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.urls.domains import choose_representative
+from minutch.urls.parts import parse
+from minutch.warc.reading.answers import replays
+from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives
+from minutch.warc.reading.bytesource import Place
+from minutch.warc.reading.cdxj import Entry
+from minutch.warc.reading.indexed import entries_of
+from minutch.warc.reading.visitindex import VisitIndex, resolved
+from minutch.warc.reading.visits import Kind, Visit
+
+log = logging.getLogger(__name__)
+
+VISITS: Final = "visits"
+ROBOTS: Final = "robots.txt"
+NOT_WANTED: Final = "not asked for"
+FILTERED: Final = "filtered"
+OTHER_METHOD: Final = "answers to other requests than GET"
+UNRESOLVED: Final = "the same as a visit that is not there"
+TOO_MANY: Final = "more visits to a URL than segments"
+NO_VISIT: Final = "records of no visit"
+DAMAGED: Final = "damaged places"
+BESIDE: Final = (NO_VISIT, DAMAGED)
+"""What is counted that is no end of a visit."""
+NOWHERE: Final = "index lines that lead nowhere"
+_HEAD_ROOM: Final = 1 << 20
+_MOST: Final = 0x7FFF_FFFF
+
+
+@dataclass(slots=True)
+class Rules:
+    """What becomes of URLs, and which visits are wanted."""
+
+    wanted: Wanted = field(default_factory=Wanted)
+    normalize: bool = False
+    filter: bool = False
+    describe: Callable[[Visit, Content], None] | None = None
+    """Adds to the metadata of a page."""
+
+
+class Replayer:
+    """One import."""
+
+    def __init__(self, segments: NewSegments, index: VisitIndex, conf: Configuration, rules: Rules, limit: int) -> None:
+        """`limit`: bytes of content that are kept."""
+        self._segments, self._index, self._rules = segments, index, rules
+        self._most = min(_MOST, limit + _HEAD_ROOM)
+        self._protocol = replays(conf)
+        self._normalizers, self._filters = URLNormalizers(conf, SCOPE_FETCHER), URLFilters(conf)
+        settings = RedirectSettings.from_conf(conf)
+        self._redirects = RedirectRules(settings, self._normalizers.normalize, self._filters.filter)
+        self._interval = conf.get_int("db.fetch.interval.default", 2_592_000)
+        self.counters = Counters({VISITS: 0})
+
+    def take(self, archives: Iterable[ArchiveFile | IndexFile], progress: Progress) -> None:
+        """Take all visits of all archives."""
+        for archive in archives:
+            log.info("reading %s", archive.path)
+            if isinstance(archive, ArchiveFile):
+                self._read(archive, progress)
+            else:
+                self._look_up(archive, progress)
+        self._take_put_off(progress)
+
+    def _read(self, archive: ArchiveFile, progress: Progress) -> None:
+        with closing(archive.open(self._most)) as opened:
+            for found in opened.visits():
+                if isinstance(found, Visit):
+                    self._index.name(archive, found.place, found.names)
+                    self._count(self._visit(archive, found), progress)
+                else:
+                    self.counters.add(NO_VISIT)
+            if opened.reader.damages:
+                self.counters.add(DAMAGED, opened.reader.damages)
+
+    def _look_up(self, index: IndexFile, progress: Progress) -> None:
+        """The wanted visits of a CDXJ file: only their records are read."""
+        with closing(OpenArchives(self._most)) as archives:
+            for found in entries_of(index):
+                self._count(NOWHERE if found is None else self._line(archives, *found), progress)
+
+    def _line(self, archives: OpenArchives, archive: ArchiveFile, entry: Entry) -> str:
+        """The visit that a line leads to; its record is read only if it may be wanted."""
+        wanted, place = self._rules.wanted, Place(entry.offset)
+        if entry.is_original:
+            self._index.name(archive, place, [entry.digest])
+        is_known = entry.is_original and bool(entry.status)
+        if not wanted.place(entry.url, entry.time) or (is_known and not wanted.result(entry.status, entry.mime)):
+            return NOT_WANTED
+        if entry.method != "GET":
+            return OTHER_METHOD
+        visit = archives.visit_at(archive, place)
+        if visit is None:
+            return NOWHERE
+        self._index.name(archive, place, visit.names)
+        return self._visit(archive, visit)
+
+    def _count(self, outcome: str, progress: Progress) -> None:
+        """Count a visit under what became of it; one that was put off has none yet."""
+        self.counters.add(VISITS)
+        if outcome:
+            self.counters.add(outcome)
+            progress.advance()
+
+    # -- one visit ---------------------------------------------------------------------------------------------
+
+    def _visit(self, archive: ArchiveFile, visit: Visit) -> str:
+        """Take a visit; returns what is counted, empty if it is put off."""
+        wanted = self._rules.wanted
+        if not wanted.place(visit.url, visit.time) or (visit.kind is not Kind.SAME and not wanted.visit(visit)):
+            return NOT_WANTED
+        if visit.method != "GET":
+            return OTHER_METHOD
+        url = self._url(visit.url)
+        if url is None:
+            return FILTERED
+        visit.url = url
+        number = self._index.add(archive, visit.place, url, visit.time)
+        if visit.kind is not Kind.SAME:
+            return self._record(visit, number)
+        self._index.put_off(visit, number)
+        return ""
+
+    def _take_put_off(self, progress: Progress) -> None:
+        """Take the visits that refer to others, now that all of those are known."""
+        with closing(OpenArchives(self._most)) as archives:
+            for found, visits in groupby(self._index.put_off_visits(), key=lambda row: row[2]):
+                original = None if found is None else archives.visit_at(*found)
+                for visit, number, _ in visits:
+                    self.counters.add(self._resolved(visit, number, original))
+                    progress.advance()
+
+    def _resolved(self, visit: Visit, number: int, original: Visit | None) -> str:
+        is_resolved = resolved(visit, original)
+        if not self._rules.wanted.visit(visit):
+            return NOT_WANTED
+        if not is_resolved:
+            self._record(visit, number)
+            return UNRESOLVED
+        visit.kind = Kind.ANSWER
+        return self._record(visit, number)
+
+    def _url(self, url: str) -> str | None:
+        try:
+            normal = self._normalizers.normalize(url) if self._rules.normalize else url
+            return self._filters.filter(normal) if self._rules.filter and normal else normal
+        except UrlError:
+            return None
+
+    def _record(self, visit: Visit, number: int) -> str:
+        """Write down what a visit leaves."""
+        segment = self._segments.number(number)
+        if segment is None:
+            return TOO_MANY
+        datum = CrawlDatum(status.STATUS_DB_FETCHED, self._interval, 1.0)
+        output = self._protocol.replayed(visit.url, datum, visit)
+        end = ending(output.status.code)
+        content = output.content if end.keeps_content else None
+        frame = Frame(end.outcome)
+        if _is_robots_txt(visit.url):
+            if output.content is not None:
+                segment.recorder.robots_txt(frame, [output.content], visit.time)
+            segment.add(frame)
+            return ROBOTS
+        if content is not None and self._rules.describe is not None:
+            self._rules.describe(visit, content)
+        segment.recorder.page(frame, visit.url, datum, content, output.status, end.fetch_status, visit.time)
+        if output.status.is_redirect:
+            self._link(frame, visit, datum, output.status, segment.recorder)
+        segment.add(frame)
+        return end.outcome.label
+
+    def _link(self, frame: Frame, visit: Visit, datum: CrawlDatum, answer: ProtocolStatus, recorder: Recorder) -> None:
+        """Write down where a redirect leads, as a fetch does that does not follow it at once."""
+        target = self._redirects.target(visit.url, answer.message or "")
+        if target is not None:
+            temporary = answer.code == protocolstatus.TEMP_MOVED
+            representative = choose_representative(visit.url, target, temporary)
+            linked = redirect_datum(datum, status.STATUS_LINKED, representative, visit.url, target)
+            recorder.linked(frame, target, linked, visit.time)
+
+
+def _is_robots_txt(url: str) -> bool:
+    return url.endswith("/robots.txt") and parse(url).file == "/robots.txt"

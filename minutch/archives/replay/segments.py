@@ -1,0 +1,110 @@
+"""New segments for visits: the first visit to each URL goes into the first segment, the second into the second, …
+
+So a segment holds a URL once, as after a fetch, and no visit is lost; `mergesegs` makes one of them, with the newest.
+What comes goes to a log as a fetch has it, which is closed in the end as a fetch is: sorted on disk. All segments of an
+import appear at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.cycle.fetch.closing import close_segment, stored_codec
+from minutch.cycle.fetch.log import FetchLog, Frame, Part
+from minutch.cycle.fetch.recorder import Recorder
+from minutch.cycle.fetch.session import make_recorder
+from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.segment.places import place_together, segment_name
+from minutch.cycle.segment.store import Segment
+from minutch.work.tables.install import NEW, make_directory
+from minutch.work.tables.success import mark_success
+from minutch.work.tables.workfolders import remove, work_folder
+
+MOST: Final = 200
+"""Segments made at once, all open at the same time."""
+_LOG: Final = "_fetch"
+_PARTS: Final = (Part.FETCH, Part.CONTENT)
+
+
+@dataclass(slots=True)
+class NewSegment:
+    """A segment that is being filled."""
+
+    segment: Segment
+    recorder: Recorder
+    log: FetchLog
+    pages: int = 0
+
+    def add(self, frame: Frame) -> None:
+        """Take what a visit left."""
+        self.log.append(frame)
+        self.pages += 1
+
+
+class NewSegments:
+    """The segments that are being filled, in a work folder beside their places."""
+
+    def __init__(self, work: Path, parent: Path, conf: Configuration, now: int) -> None:
+        self.work, self._parent, self._conf, self._now = work, parent, conf, now
+        settings = FetchSettings.from_conf(conf, now)
+        self._settings = replace(settings, parse=False, store_content=True)
+        self._names = _free_names(parent, now)
+        self._segments: list[NewSegment] = []
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def number(self, number: int) -> NewSegment | None:
+        """The segment of this number, from 0 on; None beyond the last that may be."""
+        if number >= MOST:
+            return None
+        while len(self._segments) <= number:
+            self._segments.append(self._make(next(self._names)))
+        return self._segments[number]
+
+    def _make(self, name: str) -> NewSegment:
+        segment = Segment(self.work / name)
+        (segment.path / _LOG).mkdir(parents=True)
+        recorder = make_recorder(name, self._settings, self._conf)
+        return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", stored_codec(self._conf)))
+
+    def finish(self, job: str, counters: Mapping[str, int]) -> list[Path]:
+        """Close all segments and put them in their places, as the work of `job`; returns these in order."""
+        for each in self._segments:
+            each.log.close()
+            close_segment(each.segment, [each.log.path], _PARTS, self._conf, 0)
+            remove(each.segment.path / _LOG)
+            mark_success(self._conf, each.segment.path)
+        return place_together(self.work, self._parent, job, counters)
+
+    def discard(self) -> None:
+        """Close what is open; the work folder goes with all that is in it."""
+        for each in self._segments:
+            each.log.close()
+
+
+@contextmanager
+def new_segments(parent: Path, conf: Configuration, now: int) -> Iterator[NewSegments]:
+    """Segments in `parent` from `now` (ms) on. They get their places by `finish`; else nothing is left of them."""
+    make_directory(parent)
+    with work_folder(parent, NEW) as work:
+        segments = NewSegments(work, parent, conf, now)
+        try:
+            yield segments
+        finally:
+            segments.discard()
+
+
+def _free_names(parent: Path, now: int) -> Iterator[str]:
+    time = datetime.fromtimestamp(now / 1000)
+    while True:
+        name = segment_name(int(time.timestamp() * 1000))
+        if not (parent / name).exists():
+            yield name
+        time += timedelta(seconds=1)

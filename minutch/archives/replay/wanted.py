@@ -1,0 +1,70 @@
+"""Which visits of an archive are wanted: by host, media type, status and time. The one home of that. Pure: no I/O.
+
+    -host example.org       the host, or `*.example.org`: all below it, and itself
+    -mime text/html         the type that the answer declares, or `text/*`
+    -status 200             the status, or `3xx`
+    -from, -to              times: 2012, 201201, 2012-01-31, 20120131120000, 2012-01-31T12:00:00Z; -to has all of it
+
+Of each kind one must match; a kind that is not given lets all pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from minutch.urls.parts import host_of
+from minutch.warc.reading.visits import Visit
+
+EVER: Final = 0x7FFF_FFFF_FFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for. Times in ms, both ends included."""
+
+    hosts: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    first: int = -EVER
+    last: int = EVER
+
+    def place(self, url: str, time: int) -> bool:
+        """Whether a visit to `url` at `time` may be wanted."""
+        if not self.first <= time <= self.last:
+            return False
+        return not self.hosts or any(_is_host(host_of(url) or "", wanted) for wanted in self.hosts)
+
+    def result(self, status: int, media_type: str) -> bool:
+        """Whether what the visit brought is wanted."""
+        if self.statuses and not any(_is_status(f"{status:03}", wanted) for wanted in self.statuses):
+            return False
+        declared = media_type.partition(";")[0].strip().lower()
+        return not self.types or any(_is_type(declared, wanted) for wanted in self.types)
+
+    def visit(self, visit: Visit) -> bool:
+        """Whether a visit is wanted, its content known."""
+        return self.place(visit.url, visit.time) and self.result(visit.status, media_type(visit))
+
+
+def media_type(visit: Visit) -> str:
+    """The type that an answer declares."""
+    for line in [] if visit.answer is None else visit.answer.head[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-type":
+            return value.decode("latin-1").strip()
+    return visit.media_type
+
+
+def _is_host(host: str, wanted: str) -> bool:
+    if wanted.startswith("*."):
+        return host == wanted[2:] or host.endswith(wanted[1:])
+    return host == wanted
+
+
+def _is_status(status: str, wanted: str) -> bool:
+    return all(w in ("x", c) for c, w in zip(status, wanted, strict=True))
+
+
+def _is_type(declared: str, wanted: str) -> bool:
+    return declared.startswith(wanted[:-1]) if wanted.endswith("/*") else declared == wanted

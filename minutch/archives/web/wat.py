@@ -1,0 +1,162 @@
+"""`export wat`: what is known of each record of WARC files, as the Common Crawl publishes it: metadata in JSON.
+
+    <out>/<prefix>-NNNNN.warc.wat.gz     WARC 1.0; its records refer to those of <prefix>-NNNNN.warc.gz (`export warc`)
+
+    Container    Filename, Compressed, Offset, Gzip-Metadata {Deflate-Length, Header-Length, Footer-Length, Inflated-
+                 CRC, Inflated-Length}
+    Envelope     Payload-Metadata {Actual-Content-Type, what there is of it, Actual-Content-Length, Trailing-Slop-
+                 Length, Block-Digest}, Format, WARC-Header-Length, WARC-Header-Metadata
+
+Of a request and a response there are the first line, the headers, and length and digest of what follows; of an HTML
+page its head and its links (`htmlfacts`), of fields the fields. Numbers are strings; a header that comes more than once
+has a list.
+
+Source: files of the Common Crawl of 2024 (the lengths of a request's headers, without the empty line, are theirs), and
+org.archive.extract.WATExtractorOutput and org.archive.resource.ResourceConstants, which made them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from minutch.archives.web.cdxj import field, media_type
+from minutch.archives.web.derived import Derived
+from minutch.archives.web.htmlfacts import html_facts
+from minutch.archives.web.webarchive import Plan
+from minutch.cycle.parse.charset import CharsetDetector
+from minutch.job import JobContext
+from minutch.warc.warcfile import FIELDS, REQUEST, RESPONSE, Record, sha1_digest
+
+HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+LARGEST: Final = 1 << 20
+"""Bytes of a page that are looked at, which are those that the Common Crawl keeps."""
+Json = dict[str, Any]
+
+
+class Wat(Derived):
+    """Describes each record."""
+
+    suffix = "wat"
+
+    def __init__(self, plan: Plan, folder: Path, context: JobContext) -> None:
+        super().__init__(plan, folder, context)
+        self._charsets = CharsetDetector(context.conf)
+
+    def record(self, record: Record) -> None:
+        described = {"Container": _container(record), "Envelope": self._envelope(record)}
+        text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
+        self.files.write(
+            "metadata",
+            self.plan.time,
+            record.target or record.file,
+            text.encode("utf-8", "replace"),
+            "application/json",
+            more=[("WARC-Refers-To", record.id)],
+        )
+
+    def _envelope(self, record: Record) -> Json:
+        version, fields = _lines(record.header)
+        block = record.head + record.body
+        payload = self._payload(record, dict(fields).get("Content-Type", ""))
+        return {
+            "Payload-Metadata": payload
+            | {
+                "Actual-Content-Length": str(len(block)),
+                "Trailing-Slop-Length": "4",
+                "Block-Digest": sha1_digest(block),
+            },
+            "Format": version,
+            "WARC-Header-Length": str(len(record.header)),
+            "WARC-Header-Metadata": _object(fields),
+        }
+
+    def _payload(self, record: Record, content_type: str) -> Json:
+        if content_type == RESPONSE and record.head:
+            return {"Actual-Content-Type": RESPONSE, "HTTP-Response-Metadata": self._response(record)}
+        if content_type == REQUEST:
+            return {"Actual-Content-Type": REQUEST, "HTTP-Request-Metadata": _request(record.body)}
+        if content_type == FIELDS and record.kind == "warcinfo":
+            return {"Actual-Content-Type": FIELDS, "WARC-Info-Metadata": _object(_fields(record.body))}
+        if content_type == FIELDS:
+            found = [{"Name": name, "Value": value} for name, value in _fields(record.body)]
+            listed = {"Metadata-Records": found}
+            return {"Actual-Content-Type": "application/metadata-fields", "WARC-Metadata-Metadata": listed}
+        return {"Actual-Content-Type": content_type} if content_type else {}
+
+    def _response(self, record: Record) -> Json:
+        first, headers = _lines(record.head)
+        version, status, reason = (*first.split(" ", 2), "", "")[:3]
+        result: Json = {"Response-Message": {"Status": status, "Version": version, "Reason": reason}}
+        result["Headers-Length"] = str(len(record.head))
+        result["Headers"] = _object(headers)
+        if (media_type("response", record.header, record.head) or "").lower() in HTML:
+            result["HTML-Metadata"] = self._html(record)
+        return result | _entity(record.body)
+
+    def _html(self, record: Record) -> Json:
+        return facts_of(self._charsets, record.body, field(record.head, "Content-Type"))
+
+
+def facts_of(charsets: CharsetDetector, page: bytes, content_type: str | None) -> Json:
+    """What is in an HTML page."""
+    page = page[:LARGEST]
+    return html_facts(charsets.detect(page, content_type, "text/html", "").to_utf8(page))
+
+
+def _container(record: Record) -> Json:
+    crc, size = record.trailer[:4], record.trailer[4:]
+    return {
+        "Filename": record.file,
+        "Compressed": True,
+        "Offset": str(record.offset),
+        "Gzip-Metadata": {
+            "Deflate-Length": str(record.length),
+            "Header-Length": "10",
+            "Footer-Length": "8",
+            "Inflated-CRC": str(int.from_bytes(crc, "little")),
+            "Inflated-Length": str(int.from_bytes(size, "little")),
+        },
+    }
+
+
+def _request(block: bytes) -> Json:
+    first, headers = _lines(block)
+    method, path, version = (*first.split(" ", 2), "", "")[:3]
+    end = block.find(b"\r\n\r\n") + 2
+    return {
+        "Request-Message": {"Method": method, "Path": path, "Version": version},
+        "Headers-Length": str(end if end > 1 else len(block)),
+        "Headers": _object(headers),
+    } | _entity(block[end + 2 :] if end > 1 else b"")
+
+
+def _entity(body: bytes) -> Json:
+    return {
+        "Entity-Length": str(len(body)),
+        "Entity-Digest": sha1_digest(body),
+        "Entity-Trailing-Slop-Length": "0",
+    }
+
+
+def _lines(head: bytes) -> tuple[str, list[tuple[str, str]]]:
+    """The first line of a head, and its fields."""
+    first, _, rest = head.partition(b"\r\n")
+    return first.decode("utf-8", "replace"), list(_fields(rest.partition(b"\r\n\r\n")[0]))
+
+
+def _fields(block: bytes) -> Iterator[tuple[str, str]]:
+    for line in block.decode("utf-8", "replace").split("\r\n"):
+        name, colon, value = line.partition(":")
+        if colon:
+            yield name.strip(), value.strip()
+
+
+def _object(fields: Iterable[tuple[str, str]]) -> Json:
+    """Fields as an object; a name that comes more than once has a list."""
+    found: dict[str, list[str]] = {}
+    for name, value in fields:
+        found.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}

@@ -1,0 +1,25 @@
+"""`export wet`: the text of pages, as the Common Crawl publishes it: one conversion record a page.
+
+    <out>/<prefix>-NNNNN.warc.wet.gz     WARC 1.0; its records refer to those of <prefix>-NNNNN.warc.gz (`export warc`)
+
+Source: files of the Common Crawl of 2024, and org.archive.extract.WETExtractorOutput, which made them.
+"""
+
+from __future__ import annotations
+
+from minutch.archives.web.cdxj import field
+from minutch.archives.web.derived import Derived
+from minutch.warc.pagerecords import LANGUAGE
+from minutch.warc.warcfile import Record
+
+
+class Wet(Derived):
+    """Takes the conversion records over."""
+
+    suffix = "wet"
+
+    def record(self, record: Record) -> None:
+        if record.kind == "conversion":
+            fields = [(name, field(record.header, name)) for name in ("WARC-Refers-To", LANGUAGE)]
+            more = [(name, value) for name, value in fields if value]
+            self.files.write("conversion", record.time, record.target, record.body, "text/plain", more=more)

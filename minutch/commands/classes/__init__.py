@@ -1,0 +1,1 @@
+"""Commands that Nutch runs by the names of their classes."""

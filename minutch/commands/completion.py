@@ -1,0 +1,102 @@
+"""completion: scripts by which a shell completes commands, their options, and files.
+
+The options are those that the commands' usages name.
+"""
+
+from __future__ import annotations
+
+import re
+
+from minutch.commands import flow
+from minutch.commands.arguments import fail, parse
+from minutch.commands.help import usage_of
+from minutch.job import JobContext
+
+USAGE = """completion <shell>
+  <shell>  bash, zsh or fish
+
+bash: put  eval "$(minutch completion bash)"  into ~/.bashrc
+zsh:  put  eval "$(minutch completion zsh)"  into ~/.zshrc, after compinit
+fish: minutch completion fish > ~/.config/fish/completions/minutch.fish"""
+
+_OPTION = re.compile(r"(?<![\w<-])--?[A-Za-z][\w-]*")
+
+_BASH = """_minutch() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} options=
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        COMPREPLY=($(compgen -W "{commands}" -- "$word"))
+        return
+    fi
+    case ${{COMP_WORDS[1]}} in
+{cases}
+    esac
+    case $word in
+        -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
+        *) COMPREPLY=($(compgen -f -- "$word")) ;;
+    esac
+}}
+complete -o filenames -F _minutch minutch"""
+
+_ZSH = """#compdef minutch
+_minutch() {{
+    local -a commands options
+    commands=({commands})
+    if (( CURRENT == 2 )); then
+        _describe command commands
+        return
+    fi
+    case $words[2] in
+{cases}
+    esac
+    if [[ $PREFIX == -* ]]; then compadd -- $options; else _files; fi
+}}
+compdef _minutch minutch"""
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command."""
+    shell = "".join(parse(args, (), usage=USAGE, least=1, most=1).positional)
+    if shell not in SHELLS:
+        fail(f"no completion for {shell!r}, only for {', '.join(SHELLS)}", USAGE)
+    context.print(SHELLS[shell]())
+    return 0
+
+
+def options_of(command: flow.Command) -> list[str]:
+    """The options that a command's usage names, and those of every command."""
+    found = [word for word in _OPTION.findall(usage_of(command)) if not word.startswith("-D")]
+    return list(dict.fromkeys([*found, "-D", "--help"]))
+
+
+def _bash() -> str:
+    words = {command.name: " ".join(options_of(command)) for command in flow.commands().values()}
+    topics = (
+        f'        help) [ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W "{" ".join(words)}" -- "$word")); return ;;'
+    )
+    cases = [topics, *(f"        {name}) options='{options}' ;;" for name, options in words.items())]
+    return _BASH.format(commands=" ".join([*words, "help"]), cases="\n".join(cases))
+
+
+def _zsh() -> str:
+    commands = flow.commands().values()
+    described = " ".join(_quoted(f"{command.name}:{command.help.replace(':', ' -')}") for command in commands)
+    cases = "\n".join(f"        {command.name}) options=({' '.join(options_of(command))}) ;;" for command in commands)
+    return _ZSH.format(commands=described, cases=cases)
+
+
+def _fish() -> str:
+    lines = []
+    for command in flow.commands().values():
+        lines.append(f"complete -c minutch -n __fish_use_subcommand -f -a {command.name} -d {_quoted(command.help)}")
+        seen = f"'__fish_seen_subcommand_from {command.name}'"
+        for option in options_of(command):
+            kind = "-l" if option.startswith("--") else "-o"
+            lines.append(f"complete -c minutch -n {seen} {kind} {option.lstrip('-')}")
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "’") + "'"
+
+
+SHELLS = {"bash": _bash, "zsh": _zsh, "fish": _fish}

@@ -1,0 +1,55 @@
+"""crawlcomplete: how many pages of each host or domain are fetched, and how many are not yet.
+
+Different from Nutch on purpose: -numReducers gives the number of files (Nutch reads another option's value in its
+place and fails), and an unknown mode is an error.
+Source: org.apache.nutch.util.CrawlCompletionStats.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from minutch.commands.arguments import Flag, fail, parse
+from minutch.cycle.crawldb.crawlcomplete import crawlcomplete
+from minutch.cycle.crawldb.tallies import (
+    crawldbs,
+    one_of,
+    positive,
+)
+from minutch.hadoop.stores import as_path
+from minutch.job import JobContext
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """CrawlCompletionStats [-h] -inputDirs <inputDirs> -mode <mode>
+       [-numReducers <numReducers>] -outputDir <outputDir> [-json]
+ -h,--help                    this text
+ -inputDirs <inputDirs>       the crawldbs, with commas between them
+                              (e.g., "./crawl1/crawldb,./crawl2/crawldb")
+ -json                        write an object of JSON for each line
+ -mode <mode>                 what is counted: 'host' or 'domain'
+ -numReducers <numReducers>   number of files to write, 1 if not given
+ -outputDir <outputDir>       the directory to write to, which may not
+                              exist yet"""
+
+FLAGS: Final = (
+    Flag("-inputDirs", "inputDirs"),
+    Flag("-outputDir", "outputDir"),
+    Flag("-mode", "mode"),
+    Flag("-numReducers", "numReducers"),
+    Flag("-json"),
+)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks options."""
+    given = parse(args, FLAGS, usage=USAGE, most=0)
+    lacking = [name for name in ("-inputDirs", "-outputDir", "-mode") if given[name] is None]
+    if lacking:
+        fail(f"missing: {', '.join(lacking)}" if args else "", USAGE)
+    mode = one_of("-mode", given["-mode"], ("host", "domain"))
+    parts = positive("-numReducers", given.get("-numReducers", "1"))
+    dbs, out = crawldbs(given["-inputDirs"]), as_path(given["-outputDir"])
+    context.report("CrawlCompletionStats", crawlcomplete(dbs, out, mode, context, parts=parts, as_json=given["-json"]))
+    return 0

@@ -1,0 +1,24 @@
+"""Reads the options that `dedup` and `readdb -duplicates` share."""
+
+from __future__ import annotations
+
+from minutch.commands.arguments import Arguments, fail
+from minutch.cycle.crawldb import duplicates, nearduplicates
+
+
+def criteria_given(given: Arguments, usage: str) -> list[str]:
+    """The criteria of -compareOrder. Raises UsageError."""
+    order: str = given.get("-compareOrder", duplicates.DEFAULT_ORDER)
+    if not all(name in order for name in duplicates.REQUIRED):
+        fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", usage)
+    return order.split(",")
+
+
+def bits_given(given: Arguments, usage: str) -> int | None:
+    """The bits of -near; None if it was not given. Raises UsageError."""
+    if given["-near"] is None:
+        return None
+    bits: int = (*given["-near"], nearduplicates.DEFAULT_BITS)[0]
+    if not 0 <= bits <= nearduplicates.MOST_BITS:
+        fail(f"-near: expected 0 to {nearduplicates.MOST_BITS} bits, found {bits}", usage)
+    return bits

@@ -1,0 +1,48 @@
+"""domainstats: how many pages of each host, domain, public suffix or top-level domain were fetched.
+
+The lines FETCHED and NOT_FETCHED have the sums. Fetched pages of a host without a public suffix (an address) count in
+these alone when counted by suffix or tld.
+Source: org.apache.nutch.util.DomainStatistics.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from minutch.commands.arguments import Flag, parse
+from minutch.cycle.crawldb.domainstats import domainstats
+from minutch.cycle.crawldb.tallies import (
+    MODES,
+    crawldbs,
+    one_of,
+    positive,
+)
+from minutch.hadoop.stores import as_path
+from minutch.job import JobContext
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """DomainStatistics inputDirs outDir mode [numOfReducer] [-json]
+\tinputDirs\tthe crawldbs, with commas between them
+\t\t\tE.g.: crawl/crawldb/
+\toutDir\t\tthe directory to write to, which may not exist yet
+\tmode\t\twhat is counted
+\t\t\t\thost\thosts
+\t\t\t\tdomain\tregistered domains
+\t\t\t\tsuffix\tpublic suffixes
+\t\t\t\ttld\ttop-level domains
+\t[numOfReducers]\tnumber of files to write, 1 if not given
+\t[-json]\twrite an object of JSON for each line"""
+FLAGS: Final = (Flag("-json"),)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks arguments."""
+    given = parse(args, FLAGS, usage=USAGE, least=3, most=4)
+    inputs, out, mode, *parts = given.positional
+    one_of("mode", mode, tuple(MODES))
+    number = positive("numOfReducers", parts[0]) if parts else 1
+    counters = domainstats(crawldbs(inputs), as_path(out), mode, context, parts=number, as_json=given["-json"])
+    context.report("DomainStatistics", counters)
+    return 0

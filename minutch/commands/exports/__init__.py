@@ -1,0 +1,1 @@
+"""`minutch export FORMAT`, a module for each format."""

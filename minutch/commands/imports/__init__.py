@@ -1,0 +1,1 @@
+"""`minutch import FORMAT`, a module for each kind of format."""

@@ -1,0 +1,91 @@
+"""index: make documents of the pages of segments, and send them to the index writers.
+
+    crawldb, linkdb, segments → ranges of keys → threads or processes (`task`) → writers, in the order of the URLs
+
+Ranges are cut by the indexes of the MapFiles, so that each holds some megabytes: memory does not grow with the
+segments. Documents are identified by their URLs: a job that was killed can be run again and leaves the same index.
+Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from minutch.commands.arguments import Flag, fail, parse
+from minutch.cycle.index.indexing import index
+from minutch.cycle.index.task import Options
+from minutch.cycle.segment.store import Segment, segments_in
+from minutch.hadoop.stores import as_path
+from minutch.job import JobContext
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """Indexer (<crawldb> | -nocrawldb) (<segment> ... | -dir <segments>) [general options]
+
+Index given segments using configured indexer plugins
+
+The CrawlDb is optional but it is required to send deletion requests for duplicates
+and to read the proper document score/boost/weight passed to the indexers.
+
+Required arguments:
+
+\t<crawldb>\tpath to CrawlDb, or
+\t-nocrawldb\tflag to indicate that no CrawlDb shall be used
+
+\t<segment> ...\tpath(s) to segment, or
+\t-dir <segments>\tpath to segments/ directory,
+\t               \t(all subdirectories are read as segments)
+
+General options:
+\t
+\t-linkdb <linkdb>\tuse LinkDb to index anchor texts of incoming links
+\t-params k1=v1&k2=v2...\tparameters passed to indexer plugins
+\t                      \t(via property indexer.additional.params)
+
+\t-noCommit\tdo not call the commit method of indexer plugins
+\t-deleteGone\tsend deletion requests for 404s, redirects, duplicates
+\t-filter   \tskip documents with URL rejected by configured URL filters
+\t-normalize\tnormalize URLs before indexing
+\t-addBinaryContent\tindex raw/binary content in field `binaryContent`
+\t-base64   \tuse Base64 encoding for binary content
+"""
+
+FLAGS: Final = (
+    Flag("-nocrawldb"),
+    Flag("-linkdb", value="linkdb"),
+    Flag("-dir", value="segments", repeats=True),
+    Flag("-params", value="k1=v1&k2=v2..."),
+    Flag("-noCommit"),
+    Flag("-deleteGone"),
+    Flag("-filter"),
+    Flag("-normalize"),
+    Flag("-addBinaryContent"),
+    Flag("-base64"),
+)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255."""
+    given = parse(args, FLAGS, usage=USAGE, least=0 if args else 1)
+    places = [as_path(place) for place in given.positional]
+    crawldb = None if given["-nocrawldb"] or not places else places.pop(0)
+    segments = [Segment(place) for place in places]
+    for directory in given["-dir"] or ():
+        segments += segments_in(as_path(directory))
+    for segment in segments:
+        segment.check()
+        if not segment.path.is_dir():
+            log.error("Input path does not exist: %s", segment.path)
+    segments = [segment for segment in segments if segment.path.is_dir() and segment.is_complete()]
+    if not segments:
+        fail("No indexable segments passed as arguments. At least one segment is required!", USAGE)
+    linkdb = None if given["-linkdb"] is None else as_path(given["-linkdb"])
+    options = Options(
+        given["-deleteGone"], given["-filter"], given["-normalize"], given["-addBinaryContent"], given["-base64"]
+    )
+    counters = index(
+        crawldb, linkdb, segments, context, options, commit=not given["-noCommit"], params=given["-params"]
+    )
+    context.report("Indexer", counters)
+    return 0

@@ -1,0 +1,55 @@
+"""invertlinks: collect the links to each page from the parsed pages of segments, into the LinkDb.
+
+Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and filtered. Which
+links count is decided in `rules`; `build` says in which order they stand.
+
+Source: org.apache.nutch.crawl.LinkDb.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from minutch.commands.arguments import Flag, fail, parse
+from minutch.cycle.linkdb.invertlinks import invertlinks
+from minutch.cycle.segment.store import segments_in
+from minutch.hadoop.stores import as_path
+from minutch.job import JobContext
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """LinkDb <linkdb> (-dir <segmentsDir> | <seg1> <seg2> ...) [-force] [-noNormalize] [-noFilter]
+\tlinkdb\tthe LinkDb to make or to add to
+\t-dir segmentsDir\tthe directory of the segments
+\tseg1 seg2 ...\tthe segments
+\t-force\tgo past another's lock on the LinkDb
+\t-noNormalize\tdon't normalize the URLs of links
+\t-noFilter\tdon't filter the URLs of links"""
+
+FLAGS: Final = (
+    Flag("-dir", value="segmentsDir", repeats=True),
+    Flag("-force"),
+    Flag("-noNormalize"),
+    Flag("-noFilter"),
+)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 (and an error) where the LinkDb stays as it was."""
+    given = parse(args, FLAGS, usage=USAGE, least=1, ignore_case=True)
+    linkdb, *segments = map(as_path, given.positional)
+    directories = given.get("-dir", [])
+    if not segments and not directories:
+        fail("no segments given", USAGE)
+    segments += [segment.path for directory in directories for segment in segments_in(as_path(directory))]
+    counters = invertlinks(
+        linkdb,
+        segments,
+        context,
+        normalize=not given["-noNormalize"],
+        filtering=not given["-noFilter"],
+        force=given["-force"],
+    )
+    context.report("LinkDb", counters)
+    return 0

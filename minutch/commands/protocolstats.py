@@ -1,0 +1,36 @@
+"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one count as UNFETCHED.
+
+The fetcher keeps the code of a page's last fetch in its metadata (`nutch.protocol.code`).
+Source: org.apache.nutch.util.ProtocolStatusStatistics.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from minutch.commands.arguments import Flag, parse
+from minutch.cycle.crawldb.protocolstats import protocolstats
+from minutch.cycle.crawldb.tallies import crawldbs, positive
+from minutch.hadoop.stores import as_path
+from minutch.job import JobContext
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """ProtocolStatistics inputDirs outDir [numOfReducer] [-json]
+\tinputDirs\tthe crawldbs, with commas between them
+\t\t\tE.g.: crawl/crawldb/
+\toutDir\t\tthe directory to write to, which may not exist yet
+\t[numOfReducers]\tnumber of files to write, 1 if not given
+\t[-json]\twrite an object of JSON for each line"""
+FLAGS: Final = (Flag("-json"),)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 and an error; 0, as in Nutch, after a line that lacks arguments."""
+    given = parse(args, FLAGS, usage=USAGE, least=2, most=3)
+    inputs, out, *parts = given.positional
+    number = positive("numOfReducer", parts[0]) if parts else 1
+    counters = protocolstats(crawldbs(inputs), as_path(out), context, parts=number, as_json=given["-json"])
+    context.report("ProtocolStatistics", counters)
+    return 0

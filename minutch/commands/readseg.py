@@ -1,0 +1,134 @@
+"""`minutch readseg`: list segments, dump one as text, or show all that a segment holds of one URL.
+
+Different from Nutch on purpose: -list sorts by name and shows `?` for folders that are not there instead of ending in
+an error; in a dump, the parts of one URL follow each other in a fixed order; -get does not wait five seconds.
+
+Source: org.apache.nutch.segment.SegmentReader.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from minutch.commands.arguments import Arguments, Flag, fail, parse
+from minutch.cycle.segment.reader import RECODE_PROPERTY, Stats, dump, get, stats_of
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    segments_in,
+)
+from minutch.hadoop.formats.javahash import date_time_to_string
+from minutch.hadoop.stores import as_path
+from minutch.job import JobContext
+
+log = logging.getLogger(__name__)
+
+USAGE = """SegmentReader (-dump ... | -list ... | -get ...) [general options]
+
+General options, all to leave something out or to decode:
+\t-nocontent -nofetch -nogenerate -noparse -noparsedata -noparsetext\twithout this folder of the segment
+\t-recode\tdecode each page in its own charset, as parsing found it, not in UTF-8
+
+SegmentReader -dump <segment_dir> <output> [general options]
+\twrites the segment as text into the file `dump` in <output>
+
+SegmentReader -list (<segment_dir1> ... | -dir <segments>) [general options]
+\tprints a line of counts for each segment, or for each one in the folder <segments>
+
+SegmentReader -get <segment_dir> <keyValue> [general options]
+\tprints what the segment holds of the URL <keyValue>"""
+
+_SWITCHES = {
+    "-nocontent": CONTENT,
+    "-nofetch": CRAWL_FETCH,
+    "-nogenerate": CRAWL_GENERATE,
+    "-noparse": CRAWL_PARSE,
+    "-noparsedata": PARSE_DATA,
+    "-noparsetext": PARSE_TEXT,
+}
+FLAGS = (*map(Flag, _SWITCHES), Flag("-recode"), Flag("-dir", value="segments", repeats=True))
+DUMP_NAME_PROPERTY = "segment.dump.dir"
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """0 if done; UsageError with exit code 255 for a wrong command line."""
+    mode = _MODES.get(args[0]) if len(args) > 1 else None
+    if mode is None:
+        fail(f"unknown operation {args[0]}" if len(args) > 1 else "", USAGE)
+    given = parse(args[1:], FLAGS, usage=USAGE)
+    folders = [folder for switch, folder in _SWITCHES.items() if not given[switch]]
+    mode(given, folders, context)
+    return 0
+
+
+def _recode(given: Arguments, context: JobContext) -> bool:
+    return bool(given["-recode"]) or bool(context.conf.get_boolean(RECODE_PROPERTY, False))
+
+
+def _require(given: Arguments, *names: str) -> list[str]:
+    for position, name in enumerate(names):
+        if len(given.positional) <= position:
+            fail(f"Missing required argument: <{name}>", USAGE)
+    return given.positional
+
+
+# -dump
+
+
+def _run_dump(given: Arguments, folders: list[str], context: JobContext) -> None:
+    segment, output = _require(given, "segment_dir", "output")[:2]
+    dump(
+        Segment(as_path(segment)),
+        as_path(output),
+        folders,
+        name=context.conf.get(DUMP_NAME_PROPERTY) or "dump",
+        parts=context.conf.get_int("mapreduce.job.reduces", 1) or 1,
+        recode=_recode(given, context),
+    )
+
+
+def _run_list(given: Arguments, folders: list[str], context: JobContext) -> None:
+    segments = [Segment(as_path(word)) for word in given.positional]
+    for directory in given.get("-dir", []):
+        segments += segments_in(as_path(directory))
+    context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
+    for segment in segments:
+        context.print(_list_line(segment.name, stats_of(segment, folders)))
+
+
+def _list_line(name: str, stats: Stats) -> str:
+    return (
+        f"{name}\t{_count(stats.generated)}\t\t{'?	' if stats.start is None else _time(stats.start)}\t"
+        f"{'?' if stats.end is None else _time(stats.end)}\t{_count(stats.fetched)}\t{_count(stats.parsed)}"
+    )
+
+
+def _count(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+def _time(ms: int) -> str:
+    """yyyy-MM-ddTHH:mm:ss, in UTC like all dates that minutch prints."""
+    return date_time_to_string(ms, "T")
+
+
+# -get
+
+
+def _run_get(given: Arguments, folders: list[str], context: JobContext) -> None:
+    segment, url = _require(given, "segment_dir", "keyValue")[:2]
+    for text in get(Segment(as_path(segment)), url, folders, recode=_recode(given, context)):
+        context.print(text)
+
+
+_MODES: dict[str, Callable[[Arguments, list[str], JobContext], None]] = {
+    "-dump": _run_dump,
+    "-list": _run_list,
+    "-get": _run_get,
+}

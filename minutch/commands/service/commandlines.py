@@ -1,0 +1,231 @@
+"""A job as Nutch's clients word it, as the words of a command line.
+
+    {"type": "GENERATE", "crawlId": "crawl", "args": {"topN": "1000"}}
+    generate crawl/crawldb crawl/segments -topN 1000
+
+Paths that are not given lie below the crawl's folder, which `crawlId` names; the segment is the newest one there.
+What a table below has no word for is left out, as in Nutch. No value may begin with a dash: it would be an option.
+Source: the methods run(Map, String) of Injector, Generator, Fetcher, ParseSegment, CrawlDb, LinkDb, DeduplicationJob,
+IndexingJob and CommonCrawlDataDumper, and JobFactory. There a switch counts whatever its value, here `false` leaves it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from minutch.commands import flow
+from minutch.commands.service.confined import Refused, Root
+from minutch.cycle.segment.store import segments_in
+
+log = logging.getLogger(__name__)
+
+TYPES: Final = {
+    "INJECT": "inject",
+    "GENERATE": "generate",
+    "FETCH": "fetch",
+    "PARSE": "parse",
+    "UPDATEDB": "updatedb",
+    "INVERTLINKS": "invertlinks",
+    "DEDUP": "dedup",
+    "INDEX": "index",
+}
+"""Nutch's types of jobs that are jobs; READDB has its own path, CLASS goes with jobClassName."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asked for."""
+
+    crawl: str | None
+    args: Mapping[str, Any]
+    root: Root
+    seeds: Mapping[str, str] = field(default_factory=dict)
+    """Folders of seed lists, by name."""
+
+    def below_crawl(self, name: str, key: str) -> str:
+        """The path that the argument `key` has, else `name` in the crawl's folder."""
+        given = self.args.get(key)
+        if given is not None:
+            return str(self.root.path(given, key))
+        return str(self.crawl_folder / name)
+
+    @property
+    def crawl_folder(self) -> Path:
+        """Where the crawl lies."""
+        if not self.crawl:
+            raise Refused("crawlId: expected the name of a crawl's folder, found none")
+        return self.root.path(self.crawl, "crawlId")
+
+    def segments(self) -> list[str]:
+        """The segments that `segment` lists, else the newest."""
+        given = self.args.get("segment")
+        if given is None:
+            return [str(self.newest())]
+        return [str(self.root.path(text, "segment")) for text in (given if isinstance(given, list) else [given])]
+
+    def newest(self) -> Path:
+        """The crawl's newest segment."""
+        folder = self.crawl_folder / "segments"
+        found = segments_in(folder) if folder.is_dir() else []
+        if not found:
+            raise Refused(f"no segment in {self.root.shown(folder)}")
+        return max(segment.path for segment in found)
+
+
+def command_for(kind: str | None, class_name: str | None) -> str:
+    """The command that a type, or a class of Nutch's, stands for. Raises Refused."""
+    if class_name:
+        command = flow.find(class_name)
+        name = command.name if command is not None else class_name
+    else:
+        name = TYPES.get((kind or "").upper(), "")
+    if name not in COMMANDS:
+        asked = class_name or kind
+        raise Refused(f"no job of this kind: {asked}; expected one of {', '.join(TYPES)}, or the class of one of these")
+    if flow.find(name) is None:
+        raise Refused(f"this version has no command {name}")
+    return name
+
+
+def words(command: str, request: Request) -> list[str]:
+    """The command's arguments. Raises Refused."""
+    line = COMMANDS[command]
+    return [*line.places(request), *_options(line.options, request)]
+
+
+def _inject(request: Request) -> list[str]:
+    folder = request.args.get("url_dir")
+    if folder is None:
+        name = request.args.get("seedName")
+        folder = request.seeds.get(str(name)) if name is not None else None
+        if folder is None:
+            raise Refused("Required arguments <url_dir> or <seedName>")
+    return [request.below_crawl("crawldb", "crawldb"), str(request.root.path(folder, "url_dir"))]
+
+
+def _generate(request: Request) -> list[str]:
+    return [request.below_crawl("crawldb", "crawldb"), request.below_crawl("segments", "segment_dir")]
+
+
+def _one_segment(request: Request) -> list[str]:
+    return request.segments()[:1]
+
+
+def _into(name: str) -> Callable[[Request], list[str]]:
+    """A database and the segments that go into it."""
+
+    def places(request: Request) -> list[str]:
+        return [request.below_crawl(name, name), *_segments(request)]
+
+    return places
+
+
+def _segments(request: Request) -> list[str]:
+    if "segment_dir" in request.args:
+        return ["-dir", str(request.root.path(request.args["segment_dir"], "segment_dir"))]
+    return request.segments()
+
+
+def _crawldb(request: Request) -> list[str]:
+    return [request.below_crawl("crawldb", "crawldb")]
+
+
+def _index(request: Request) -> list[str]:
+    databases = [request.below_crawl("crawldb", "crawldb"), "-linkdb", request.below_crawl("linkdb", "linkdb")]
+    return [*databases, *_segments(request)]
+
+
+def _common_crawl(request: Request) -> list[str]:
+    output = str(request.root.path(request.args.get("outputDir"), "outputDir"))
+    kinds = request.args.get("mimetypes") or []
+    return ["-outputDir", output, "-segment", request.below_crawl("segments", "segment_dir")] + [
+        word for kind in kinds for word in ("-mimetype", _text("mimetypes", kind))
+    ]
+
+
+SWITCH: Final = ""
+NUMBER: Final = "number"
+TEXT: Final = "text"
+PATH: Final = "path"
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """The places of a command, then its options: argument → option and what its value is."""
+
+    places: Callable[[Request], list[str]]
+    options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def _same(kind: str, *names: str) -> dict[str, tuple[str, str]]:
+    return {name: (f"-{name}", kind) for name in names}
+
+
+COMMANDS: Final[dict[str, CommandLine]] = {
+    "inject": CommandLine(_inject, _same(SWITCH, "overwrite", "update", "noFilter", "noNormalize")),
+    "generate": CommandLine(
+        _generate,
+        _same(NUMBER, "topN", "numFetchers", "adddays", "maxNumSegments")
+        | _same(SWITCH, "noFilter", "noNorm", "force")
+        | _same(TEXT, "expr")
+        | _same(PATH, "hostdb"),
+    ),
+    "fetch": CommandLine(_one_segment, _same(NUMBER, "threads")),
+    "parse": CommandLine(_one_segment, {"nofilter": ("-noFilter", SWITCH), "nonormalize": ("-noNormalize", SWITCH)}),
+    "updatedb": CommandLine(_into("crawldb"), _same(SWITCH, "force", "normalize", "filter", "noAdditions")),
+    "invertlinks": CommandLine(_into("linkdb"), _same(SWITCH, "force", "noNormalize", "noFilter")),
+    "dedup": CommandLine(_crawldb, _same(TEXT, "group", "compareOrder")),
+    "index": CommandLine(
+        _index,
+        _same(SWITCH, "noCommit", "deleteGone", "filter", "normalize", "addBinaryContent", "base64")
+        | _same(TEXT, "params"),
+    ),
+    "commoncrawldump": CommandLine(
+        _common_crawl,
+        _same(SWITCH, "gzip", "epochFilename", "jsonArray", "reverseKey", "warc")
+        | {"simpleDateFormat": ("-SimpleDateFormat", SWITCH)}
+        | _same(NUMBER, "warcSize")
+        | _same(TEXT, "keyPrefix", "extension")
+        | _same(PATH, "linkdb"),
+    ),
+}
+"""What clients may start: these commands, and no other."""
+
+_PLACES: Final = frozenset(
+    {"crawldb", "linkdb", "segment", "segment_dir", "url_dir", "seedName", "outputDir", "mimetypes"}
+)
+
+
+def _options(options: Mapping[str, tuple[str, str]], request: Request) -> list[str]:
+    found: list[str] = []
+    for name, value in request.args.items():
+        if name not in options:
+            if name not in _PLACES:
+                log.warning("the argument %s means nothing to this job and is left out", name)
+            continue
+        option, kind = options[name]
+        if kind == SWITCH:
+            found += [] if value in (False, "false") else [option]
+        elif kind == NUMBER:
+            found += [option, str(_number(name, value))]
+        else:
+            found += [option, str(request.root.path(value, name)) if kind == PATH else _text(name, value)]
+    return found
+
+
+def _number(name: str, value: object) -> int:
+    try:
+        return int(str(value).strip())
+    except ValueError:
+        raise Refused(f"{name}: expected a whole number, found {value!r}") from None
+
+
+def _text(name: str, value: object) -> str:
+    text = str(value)
+    if text.startswith("-") or "\0" in text:
+        raise Refused(f"{name}: expected a value that does not begin with a dash, found {text[:80]!r}")
+    return text

@@ -1,0 +1,129 @@
+"""simulate: what a fetch schedule would do with the pages of a crawl, judged by how often these were seen to change.
+
+The schedule and its settings are those of the configuration, `-D` included; beside them stand the settings of the
+configuration files alone, and for each the best that anybody could do with as many fetches (`poisson`). Pages are
+the entries of the CrawlDb with a copy; what is yet to be fetched, gone or a redirect is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Final
+
+from minutch.commands.arguments import Flag, fail, parse
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.schedule import PROPERTY
+from minutch.errors import StoreError
+from minutch.inspect.query.crawl import open_crawl
+from minutch.inspect.report.forecast import Plan
+from minutch.inspect.report.simulate import Asked, simulate
+from minutch.inspect.report.simulated import as_json, svg, text
+from minutch.job import JobContext
+from minutch.work.tables.wholefile import WholeFile
+
+USAGE: Final = """simulate <crawl> [-schedule <names>] [-days <n>] [-budget <n>[/day]] [options]
+\tcrawl\tthe folder of a crawl
+\t-schedule <names>\tdefault, adaptive, mimeadaptive, or a class (db.fetch.schedule.class); several with commas
+\t-days <n>\tfor how long; 90 is the default
+\t-budget <n>[/day]\tfetch no more a day; the pages with the highest scores go first, as in generate
+\t-rounds <n>\trounds of the crawl a day (1)
+\t-assume <days>\tpages that were not fetched twice change every so many days; else they are like the others
+\t-sample <n>\tpages that are looked at, at most; they stand for all (1000000)
+\t-seed <n>\tof what is left to chance (0)
+\t-json\tthe numbers of each day as JSON
+\t-svg <file>\tthe plot as a picture"""
+
+
+def _positive(word: str) -> float:
+    number = float(word)
+    if not 0 < number < float("inf"):
+        raise ValueError(word)
+    return number
+
+
+def _count(word: str) -> int:
+    number = int(word)
+    if number <= 0:
+        raise ValueError(word)
+    return number
+
+
+def _budget(word: str) -> float:
+    return _positive(word.removesuffix("/day"))
+
+
+FLAGS: Final = (
+    Flag("-schedule", value="names"),
+    Flag("-days", value="n", convert=_count),
+    Flag("-budget", value="n", convert=_budget),
+    Flag("-rounds", value="n", convert=_count),
+    Flag("-assume", value="days", convert=_positive),
+    Flag("-sample", value="n", convert=_count),
+    Flag("-seed", value="n", convert=int),
+    Flag("-json"),
+    Flag("-svg", value="file"),
+)
+
+SCHEDULES: Final = {
+    "default": "org.apache.nutch.crawl.DefaultFetchSchedule",
+    "adaptive": "org.apache.nutch.crawl.AdaptiveFetchSchedule",
+    "mimeadaptive": "org.apache.nutch.crawl.MimeAdaptiveFetchSchedule",
+}
+DAYS: Final = 90
+MOST_DAYS: Final = 3660
+MOST_ROUNDS: Final = 24
+SAMPLE: Final = 1_000_000
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command; exit code 0."""
+    given = parse(args, FLAGS, usage=USAGE, least=1, most=1)
+    plan = Plan(
+        context.clock.now(),
+        given.get("-days", DAYS),
+        given.get("-rounds", 1),
+        given["-budget"],
+        given.get("-seed", 0),
+    )
+    if plan.days > MOST_DAYS or plan.rounds > MOST_ROUNDS:
+        fail(f"expected at most {MOST_DAYS} days and {MOST_ROUNDS} rounds a day", USAGE)
+    asked = _asked(context.conf, given["-schedule"])
+    crawl = open_crawl(given.positional[0])
+    most, assumed = given.get("-sample", SAMPLE), given["-assume"]
+    with nullcontext() if given["-svg"] is None else _picture(Path(given["-svg"])) as picture:
+        found = simulate(crawl, asked, plan, most=most, assumed=assumed, context=context)
+        if picture is not None:
+            picture.write(svg(found).encode())
+    if given["-json"]:
+        context.print(json.dumps(as_json(found), indent=2))
+    else:
+        context.print(text(found))
+    return 0
+
+
+def _picture(path: Path) -> WholeFile:
+    """Opened before the work begins, so that a place that can't be written is known at once."""
+    try:
+        return WholeFile(path, sums=False)
+    except OSError as exc:
+        raise StoreError(f"can't write {path}: {exc.strerror or exc}") from exc
+
+
+def _asked(conf: Configuration, names: str | None) -> list[Asked]:
+    """The settings of the files first, then what is asked for."""
+    current = conf.of_files()
+    found = [Asked.of(f"now: {_short(current)}", current)]
+    for name in [] if names is None else [name.strip() for name in names.split(",") if name.strip()]:
+        chosen = conf.with_values({PROPERTY: SCHEDULES.get(name.lower(), name)})
+        found.append(Asked.of(_short(chosen), chosen))
+    if names is None and any(conf.source(name) == "command line" for name in conf):
+        found.append(Asked.of(_short(conf), conf))
+    return found
+
+
+def _short(conf: Configuration) -> str:
+    """A schedule's short name."""
+    name = conf.get_trimmed(PROPERTY) or SCHEDULES["default"]
+    return next((short for short, long in SCHEDULES.items() if long == name), name.rpartition(".")[2])

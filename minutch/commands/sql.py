@@ -1,0 +1,98 @@
+"""`minutch sql`: questions about a crawl in SQL, answered from its files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from minutch.commands.arguments import Flag, fail, parse
+from minutch.inspect.query.crawl import open_crawl
+from minutch.inspect.query.parquet import write_parquet
+from minutch.inspect.query.prompt import completions, converse, line_editing
+from minutch.inspect.query.results import MOST, csv_lines, first_rows, json_lines, text_table
+from minutch.inspect.query.session import Session, in_utc
+from minutch.inspect.query.statements import statements
+from minutch.job import JobContext
+from minutch.terminal import counted
+
+USAGE: Final = """sql <crawl> ["<statement>"] [-csv | -json | -parquet <file>]
+\tcrawl\tthe folder of a crawl
+\tstatement\ta question: "select status, count(*) from crawldb group by status"; without one there is a prompt,
+\t\tor statements are read from standard input. The tables are crawldb, linkdb, links, pages, parses, hosts
+\t\tand duplicates; `show tables` lists them, `select * from pages limit 1` shows the columns of one
+\t-csv\tthe rows as CSV
+\t-json\teach row as an object of JSON on a line
+\t-parquet <file>\tthe rows into a Parquet file"""
+FLAGS: Final = (Flag("-csv"), Flag("-json"), Flag("-parquet", "file"))
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0; 255 and an error."""
+    given = parse(args, FLAGS, usage=USAGE, least=1, most=2)
+    if sum(bool(given[name]) for name in ("-csv", "-json", "-parquet")) > 1:
+        fail("one of -csv, -json and -parquet", USAGE)
+    folder, *rest = given.positional
+    session = Session(open_crawl(folder), context.clock.now())
+    answer = Answers(session, context, "csv" if given["-csv"] else "json" if given["-json"] else "", given["-parquet"])
+    if rest:
+        for statement in list(statements(rest[0])) or fail("the statement is empty", USAGE):
+            answer(statement)
+    elif context.stdin.isatty():
+        with line_editing(completions(session.tables)):
+            converse(input, session.tables, answer, context)
+    else:
+        for statement in statements(context.stdin.read()):
+            answer(statement)
+    return 0
+
+
+class Answers:
+    """Answers statements in one form: text unless `form` is csv or json, or there is a `file` to write."""
+
+    def __init__(self, session: Session, context: JobContext, form: str, file: str | None) -> None:
+        self._session, self._context, self._form = session, context, form
+        self._file = None if file is None else Path(file)
+
+    def __call__(self, statement: str) -> None:
+        """Print, or write, what a statement asks for. Raises QueryError and what reading the files raises."""
+        rows = self._session.query(statement)
+        try:
+            if self._file is not None:
+                count = write_parquet(in_utc(rows), self._file)
+                self._context.print(f"{counted(count, 'rows')} in {self._file}")
+            elif self._form:
+                self._print_all(in_utc(rows))
+            else:
+                self._print_table(rows)
+        except pl.exceptions.PolarsError as exc:
+            raise self._session.error(exc) from exc
+
+    def _print_all(self, rows: pl.LazyFrame) -> None:
+        frames = _batches(rows)
+        lines = csv_lines(frames, rows.collect_schema()) if self._form == "csv" else json_lines(frames)
+        for text in lines:
+            self._context.print(text, end="")
+
+    def _print_table(self, rows: pl.LazyFrame) -> None:
+        """All rows; in a terminal the first ones, cut to its width."""
+        terminal = self._context.out.isatty()
+        if not terminal:
+            frame = rows.collect(engine="streaming")
+        else:
+            frame = first_rows(_batches(rows), rows.collect_schema(), MOST + 1)
+        for line in text_table(frame.head(MOST) if terminal else frame, _width() if terminal else None):
+            self._context.print(line)
+        if terminal and len(frame) > MOST:
+            self._context.print(f"the first {MOST:,} rows; -csv and -json give all")
+
+
+def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    return iter(rows.collect_batches(maintain_order=True, engine="streaming"))
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns

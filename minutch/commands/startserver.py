@@ -1,0 +1,88 @@
+"""startserver: Nutch's REST service. See `minutch/commands/service/__init__.py`.
+
+It listens on loopback and asks for a token, which is made and printed at the start unless minutch.service.token has
+one.
+Source: org.apache.nutch.service.NutchServer (until Nutch 1.22), which listens for everybody's requests without asking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Final
+
+from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.service.configs import Configs
+from minutch.commands.service.confined import Root
+from minutch.commands.service.jobtable import JobTable
+from minutch.commands.service.openapi import OPEN
+from minutch.conf import Configuration
+from minutch.errors import MinutchError
+from minutch.job import JobContext
+from minutch.version import __version__
+from minutch.web.access import LOCAL, Access
+from minutch.web.listening import LAST_PORT, is_local, is_made, listen, server, token_from
+
+USAGE: Final = """NutchServer [-help] [-host <host>] [-port <port>] [-root <folder>]
+\t-help\tshow this help
+\t-host <host>\tthe host to listen on; localhost is the default
+\t-port <port>\tthe port to listen on; 8081 is the default, 0 takes a free one
+\t-root <folder>\twhere crawls lie; no path of a client leads outside; the working folder is the default"""
+
+FLAGS: Final = (
+    Flag("-host", value="host"),
+    Flag("-port", value="port", convert=int),
+    Flag("-root", value="folder"),
+)
+
+DEFAULT_PORT: Final = 8081
+HOSTS_PROPERTY: Final = "minutch.service.hosts"
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: runs until it is stopped; exit code 0."""
+    given = parse(args, FLAGS, usage=USAGE, most=0)
+    port = DEFAULT_PORT if given["-port"] is None else given["-port"]
+    if not 0 <= port <= LAST_PORT:
+        fail(f"-port: expected 0 to {LAST_PORT}, found {port}", USAGE)
+    host, folder = given.get("-host", "localhost"), Path(given.get("-root", "."))
+    if not folder.is_dir():
+        raise MinutchError(f"{folder}: no such folder", hint="-root names the folder that crawls lie in")
+    token = token_from(context.conf, host)
+    listener = listen(host, port)
+    try:
+        asyncio.run(_serve(listener, host, folder, token, context))
+    finally:
+        listener.close()
+    return 0
+
+
+def _names(host: str, conf: Configuration) -> frozenset[str]:
+    own = f"[{host.strip('[]')}]" if ":" in host else host
+    names = {own.lower(), *(name.lower() for name in conf.get_trimmed_strings(HOSTS_PROPERTY))}
+    return LOCAL | names if is_local(host) else frozenset(names)
+
+
+async def _serve(listener: socket.socket, host: str, folder: Path, token: str | None, context: JobContext) -> None:
+    from minutch.commands.service.app import Service, make
+
+    conf, port = context.conf, listener.getsockname()[1]
+    jobs = JobTable(max(conf.get_int("minutch.service.jobs", 10), 1))
+    configs = Configs(conf, may_change=token is not None)
+    access = Access(token, _names(host, conf), OPEN, hosts_property=HOSTS_PROPERTY)
+    service = Service(Root(folder), access, configs, jobs, __version__, lambda: None, port)
+    running = server(make(service), patience=5)
+
+    def stop() -> None:
+        running.should_exit = True
+
+    service.stop = stop
+    context.print(f"http://{host}:{port}/")
+    if token is not None and is_made(conf):
+        context.print(f"token: {token}")
+    context.out.flush()
+    try:
+        await running.serve(sockets=[listener])
+    finally:
+        await jobs.close()

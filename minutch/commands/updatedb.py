@@ -1,0 +1,54 @@
+"""updatedb: merge the results of segments (fetches, parses, links) into the CrawlDb.
+
+Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one counter: by the status of
+its new entry, or by the reason why it has none. `transitions` decides which.
+Source: org.apache.nutch.crawl.CrawlDb.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from minutch.commands.arguments import Flag, parse
+from minutch.cycle.crawldb.partitions import FILTER_PROPERTY, NORMALIZE_PROPERTY
+from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
+from minutch.cycle.crawldb.updatedb import updatedb
+from minutch.cycle.segment.store import segments_in
+from minutch.hadoop.stores import as_path
+from minutch.job import JobContext
+
+log = logging.getLogger(__name__)
+
+USAGE: Final = """CrawlDb <crawldb> (-dir <segments> | <seg1> <seg2> ...) [-force] [-normalize] [-filter] [-noAdditions]
+\tcrawldb\tthe CrawlDb to update; made if there is none
+\t-dir segments\tthe directory of the segments to update from
+\tseg1 seg2 ...\tthe segments to update from
+\t-force\tgo past another's lock on the CrawlDb
+\t-normalize\tnormalize the URLs of the CrawlDb and the segments (seldom needed)
+\t-filter\tfilter the URLs of the CrawlDb and the segments
+\t-noAdditions\tupdate known URLs only, add none"""
+
+FLAGS: Final = (
+    Flag("-dir", value="segments", repeats=True),
+    *map(Flag, ("-force", "-normalize", "-filter", "-noAdditions")),
+)
+
+
+def run(args: list[str], context: JobContext) -> int:
+    """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
+    given, conf = parse(args, FLAGS, usage=USAGE, least=1), context.conf
+    crawldb, *segments = map(as_path, given.positional)
+    for directory in given.get("-dir", ()):
+        segments += [segment.path for segment in segments_in(as_path(directory))]
+    counters = updatedb(
+        crawldb,
+        list(dict.fromkeys(segments)),
+        context,
+        normalize=given["-normalize"] or conf.get_boolean(NORMALIZE_PROPERTY, False),
+        filtering=given["-filter"] or conf.get_boolean(FILTER_PROPERTY, False),
+        additions=not given["-noAdditions"] and conf.get_boolean(ADDITIONS_PROPERTY, True),
+        force=given["-force"],
+    )
+    context.report("CrawlDb update", counters)
+    return 0

@@ -1,0 +1,1 @@
+"""Nutch's cycle, in order."""

@@ -1,0 +1,78 @@
+"""What a crawl looks at before it writes anything, so that what can't work ends at once and says why.
+
+the crawler has a name · there are seeds, and lines with URLs in them ·
+all filters, normalizers and scoring filters can read their rule files ·
+a protocol plugin takes the seeds
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.seeds import read_seeds, seed_files
+from minutch.errors import ConfigError, MinutchError, ProtocolError
+from minutch.hadoop.stores import as_path
+from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
+from minutch.plugin.points import Protocol
+from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.plugin.repository import PluginRepository
+
+log = logging.getLogger(__name__)
+
+_SAMPLE: Final = 1000
+"""Seeds that are looked at."""
+
+
+def check(conf: Configuration, seeds: str | None) -> None:
+    """Raise MinutchError for a crawl that can't work; warn of what may be wrong."""
+    if not (conf.get_trimmed("http.agent.name") or ""):
+        where = conf.file_to_edit("nutch-site.xml")
+        raise ConfigError(
+            "http.agent.name is not set, and site owners shall know who calls",
+            hint=f"give your crawler a name in {where}, or by -D http.agent.name=my-crawler",
+        )
+    sample = [] if seeds is None else list(islice(_urls(as_path(seeds)), _SAMPLE))
+    if seeds is not None and not sample:
+        raise MinutchError(f"{seeds} has no URL", hint="one per line, such as https://www.example.org/")
+    _check_protocols(conf, sample)
+    URLFilters(conf)
+    URLNormalizers(conf, SCOPE_INJECT)
+    ScoringFilters(conf)
+
+
+def _urls(seeds: Path) -> Iterator[str]:
+    if not seeds.exists():
+        raise MinutchError(
+            f"no seeds: {seeds} does not exist", hint="a file with a URL per line, or a folder of such files"
+        )
+    for path in seed_files(seeds):
+        for frame in read_seeds(path):
+            yield from frame["url"]
+
+
+def _check_protocols(conf: Configuration, sample: Sequence[str]) -> None:
+    """Refuse a crawl of which nothing can be fetched."""
+    factory = ProtocolFactory(conf)
+    problem = "" if PluginRepository.of(conf).extensions(Protocol.point_id) else "no protocol plugin is active"
+    untaken = [url for url in sample if not _is_taken(factory, url)]
+    if sample and len(untaken) == len(sample):
+        problem = problem or f"no active plugin takes URLs such as {untaken[0]}"
+    if problem:
+        where = conf.source("plugin.includes")
+        raise ConfigError(f"nothing can be fetched: {problem}", hint=f"plugin.includes ({where}) needs protocol-http")
+    if untaken:
+        log.warning("no active protocol plugin takes %d of the seeds, such as %s", len(untaken), untaken[0])
+
+
+def _is_taken(factory: ProtocolFactory, url: str) -> bool:
+    """Whether a plugin takes the URL, or it is none and the filters will say so."""
+    try:
+        factory.get_protocol(url)
+    except ProtocolError:
+        return "://" not in url
+    return True

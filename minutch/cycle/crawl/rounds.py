@@ -1,0 +1,124 @@
+"""What is left to do of a round: decided here, by what lies in its segment and by the crawl's own record.
+
+    crawl_fetch missing     fetch, and all that follows; as long as what a fetch works with is there, too (_fetch)
+    crawl_parse missing     parse, and all that follows
+    both there              nothing, unless the record says that the round stopped after parse
+
+The record (`<crawl_dir>/.round`, JSON: {"segment": name, "done": [steps]}) is there while a round runs: what updatedb,
+invertlinks and dedup have done can't be seen in a segment. A segment that Nutch or a single command made has none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from minutch.cycle.segment.places import finish_others
+from minutch.cycle.segment.store import FETCHING, Segment, segments_in
+from minutch.errors import LockedError, StoreError
+from minutch.work.tables.database import Database
+from minutch.work.tables.install import NEW, sync_path
+from minutch.work.tables.workfolders import clear, remove
+
+RECORD = ".round"
+_NEW_RECORD = f"{RECORD}.new"
+GENERATED = "crawl_generate"
+LOGS_OF_DONE = "_fetch-done"
+"""What that is called while it is removed."""
+MADE_BY = {"fetch": "crawl_fetch", "parse": "crawl_parse"}
+"""Step → what lies in the segment once it is done."""
+
+
+@dataclass
+class Round:
+    """The round that runs, or ran when the crawl was interrupted."""
+
+    segment: str
+    done: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, crawl_dir: Path) -> Round | None:
+        """The record of an interrupted round; None if there is none. Raises StoreError if it can't be read."""
+        path = crawl_dir / RECORD
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            return cls(str(data["segment"]), [str(step) for step in data["done"]])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as exc:
+            raise StoreError(
+                f"{path}: expected the record of a round, JSON with segment and done, found something else ({exc}): "
+                "run by hand what is missing of the newest segment (updatedb, invertlinks, dedup), then remove the file"
+            ) from exc
+
+    def save(self, crawl_dir: Path) -> None:
+        """Write the record, whole or not at all; it is on disk when this returns."""
+        temporary = crawl_dir / _NEW_RECORD
+        with temporary.open("w", encoding="utf-8") as stream:
+            json.dump({"segment": self.segment, "done": self.done}, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(crawl_dir / RECORD)
+        sync_path(crawl_dir)
+
+    @staticmethod
+    def forget(crawl_dir: Path) -> None:
+        """The round is over."""
+        for name in (RECORD, _NEW_RECORD):
+            (crawl_dir / name).unlink(missing_ok=True)
+        sync_path(crawl_dir)
+
+
+def steps_left(parts: set[str], steps: Sequence[str], done: Sequence[str] | None) -> list[str]:
+    """The steps that a segment with these parts still needs, in order; `done` is its record's, None without one."""
+    if GENERATED not in parts:
+        return []
+    for step, part in MADE_BY.items():
+        if part not in parts or (step == "fetch" and FETCHING in parts):
+            return list(steps[steps.index(step) :])
+    return [step for step in steps if step not in done and step not in MADE_BY] if done is not None else []
+
+
+def segments(crawl_dir: Path) -> list[str]:
+    """The names of the segments in their places, oldest first; hidden folders are none."""
+    folder = crawl_dir / "segments"
+    found = segments_in(folder) if folder.is_dir() else []
+    return [segment.name for segment in found if segment.path.parent == folder]
+
+
+def clear_left_overs(crawl_dir: Path) -> None:
+    """Remove, or put in its place, what killed jobs have left in the segments and, unless in use, in a database."""
+    for name in ("crawldb", "linkdb"):
+        database = Database(crawl_dir / name)
+        if database.path.is_dir():
+            with suppress(LockedError), database.lock():
+                pass  # who takes the lock clears away
+    folder = crawl_dir / "segments"
+    finish_others(folder)
+    for name in segments(crawl_dir):
+        Segment(folder / name).clear_left_overs()
+        remove(folder / name / LOGS_OF_DONE)
+    clear(folder, NEW)
+
+
+def parts_of(segment: Path) -> set[str]:
+    """The parts that are there; `_fetch` only while a fetch goes on with it."""
+    parts = {path.name for path in segment.iterdir() if path.is_dir()}
+    return parts if Segment(segment).is_half_fetched() else parts - {FETCHING}
+
+
+def unfinished(crawl_dir: Path, steps: Sequence[str]) -> list[tuple[Round, list[str]]]:
+    """Rounds to go on with, oldest first, each with the steps that are left."""
+    record = Round.load(crawl_dir)
+    found = []
+    for name in segments(crawl_dir):
+        parts = parts_of(crawl_dir / "segments" / name)
+        mine = record if record is not None and record.segment == name else None
+        left = steps_left(parts, steps, None if mine is None else mine.done)
+        if left:
+            found.append((Round(name, [step for step in steps if step not in left]), left))
+    return found

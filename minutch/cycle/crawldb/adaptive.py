@@ -1,0 +1,249 @@
+"""Schedules that learn how often a page changes: shorter intervals after a change, longer ones without.
+
+    interval × (1 - dec_rate)   if the page changed           bounded by min_interval and max_interval,
+    interval × (1 + inc_rate)   if it did not                 or by the host's own bounds
+    sync_delta                  the next fetch moves towards the time of the last change
+
+A page with `fixedInterval` in its metadata keeps that interval. Bounds of hosts and rates of MIME types come from rule
+files (`adaptiverules`).
+
+Arithmetic is Java's, in 32-bit floats and long integers, quirks included: the fraction of the interval by which
+sync_delta would move a page that has been unchanged for longer than the maximum interval is an integer division, so 0.
+Source: org.apache.nutch.crawl.AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.adaptiverules import MIME_FILE, Bounds, read_host_bounds, read_mime_rates
+from minutch.cycle.crawldb.schedule import (
+    STATUS_MODIFIED,
+    STATUS_NOTMODIFIED,
+    AbstractFetchSchedule,
+    Plan,
+    Step,
+    round_int,
+)
+from minutch.errors import UrlError
+from minutch.hadoop.formats.javahash import float32
+from minutch.hadoop.formats.javaio import decode_text
+from minutch.hadoop.formats.writables import FloatWritable, Text, Writable
+from minutch.records import rawmap
+from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum, java_round
+from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY
+from minutch.urls.uri import parse_uri
+
+MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"
+
+_FIXED_KEY = rawmap.text_key(FIXED_INTERVAL_KEY)
+_TYPE_KEY = rawmap.text_key(CONTENT_TYPE_KEY)
+
+
+class AdaptiveFetchSchedule(AbstractFetchSchedule):
+    """Intervals follow the page's own rate of change."""
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self.inc_rate = conf.get_float("db.fetch.schedule.adaptive.inc_rate", 0.2)
+        self.dec_rate = conf.get_float("db.fetch.schedule.adaptive.dec_rate", 0.2)
+        self.min_interval = conf.get_float("db.fetch.schedule.adaptive.min_interval", 60.0)
+        self.longest_interval = conf.get_float("db.fetch.schedule.adaptive.max_interval", SECONDS_PER_DAY * 365.0)
+        self.sync_delta = conf.get_boolean("db.fetch.schedule.adaptive.sync_delta", True)
+        self.sync_delta_rate = conf.get_float("db.fetch.schedule.adaptive.sync_delta_rate", 0.2)
+        self.host_bounds = read_host_bounds(conf, self.min_interval, self.longest_interval)
+
+    def bounds(self, url: str) -> Bounds:
+        """Shortest and longest interval of the page's host, in seconds."""
+        if self.host_bounds:
+            return self.host_bounds.get(uri_host(url) or "", (self.min_interval, self.longest_interval))
+        return self.min_interval, self.longest_interval
+
+    def rates(self, datum: CrawlDatum) -> tuple[float, float]:
+        """By how much the page's interval grows without a change, and shrinks after one."""
+        return self.inc_rate, self.dec_rate
+
+    def set_fetch_schedule(
+        self,
+        url: str,
+        datum: CrawlDatum,
+        prev_fetch_time: int,
+        prev_modified_time: int,
+        fetch_time: int,
+        modified_time: int,
+        state: int,
+    ) -> None:
+        super().set_fetch_schedule(url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
+        plan = AdaptiveFetchSchedule.plan(self, url, datum, fetch_time, modified_time, state)
+        datum.fetch_interval, datum.fetch_time, datum.modified_time = plan.interval, plan.fetch_time, plan.modified_time
+
+    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
+        fixed = datum.metadata.get(Text(FIXED_INTERVAL_KEY))
+        if isinstance(fixed, FloatWritable):
+            return _plan(fixed.value, fetch_time, modified_time, [Step(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)])
+        if modified_time <= 0 or state == STATUS_MODIFIED:
+            modified_time = fetch_time
+        interval, steps = self._adapted(datum, state)
+        shortest, longest = self.bounds(url)
+        start = fetch_time
+        if self.sync_delta:
+            delta = fetch_time - modified_time
+            if float32(delta) > float32(interval * 1000):
+                interval = float32(_divide(delta, 1000))
+                steps.append(Step("sync_delta: as long as the page has been the same", interval))
+            offset = self._offset(delta, int(longest) * 1000)
+            start -= offset
+            if offset:
+                steps.append(Step("sync_delta: earlier, towards the time of the last change, by", offset / 1000))
+        if interval < shortest or interval > longest:
+            interval = shortest if interval < shortest else longest
+            steps.append(Step(f"not outside of {shortest:g} to {longest:g} s", interval))
+        return _plan(interval, start, modified_time, steps)
+
+    def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[Step]]:
+        """The interval after a change or none, and how it came about."""
+        interval = float32(datum.fetch_interval or self.default_interval)
+        steps = [Step("the interval before", interval)]
+        inc_rate, dec_rate = self.rates(datum)
+        if state == STATUS_MODIFIED:
+            interval = float32(interval * float32(1 - dec_rate))
+            steps.append(Step(f"the page had changed: × (1 - {dec_rate:g})", interval))
+        elif state == STATUS_NOTMODIFIED:
+            interval = float32(interval * float32(1 + inc_rate))
+            steps.append(Step(f"the page was the same: × (1 + {inc_rate:g})", interval))
+        else:
+            steps.append(Step("not known whether the page had changed: the interval stays"))
+        return interval, steps
+
+    def _offset(self, delta: int, longest: int) -> int:
+        """By how many ms the next fetch moves forward, `delta` ms after the last change."""
+        offset = _round(delta * self.sync_delta_rate)
+        return offset // delta * longest if delta > 0 and offset > longest else offset
+
+    def set_fetch_schedule_columns(
+        self,
+        frame: pl.DataFrame,
+        prev_fetch_time: pl.Series,
+        prev_modified_time: pl.Series,
+        fetch_time: pl.Series,
+        modified_time: pl.Series,
+        state: pl.Series,
+    ) -> pl.DataFrame:
+        fetched, modified = fetch_time.to_numpy(), modified_time.to_numpy()
+        kind = state.to_numpy()
+        fixed = _fixed_intervals(frame["metadata"])
+        interval = frame["fetch_interval"].to_numpy().astype(np.float32)
+        interval = np.where(interval == 0, np.float32(self.default_interval), interval)
+        inc_rate, dec_rate = self.rates_columns(frame)
+        changed, same = kind == STATUS_MODIFIED, kind == STATUS_NOTMODIFIED
+        modified = np.where(((modified <= 0) | changed) & np.isnan(fixed), fetched, modified)
+        interval = np.where(changed, interval * (np.float32(1) - dec_rate), interval)
+        interval = np.where(same, interval * (np.float32(1) + inc_rate), interval)
+        shortest, longest = self._bounds_columns(frame["key"])
+        start = fetched
+        if self.sync_delta:
+            delta = fetched - modified
+            late = delta.astype(np.float32) > interval * np.float32(1000)
+            interval = np.where(late, _divide_columns(delta, 1000).astype(np.float32), interval)
+            start = fetched - np.where(np.isnan(fixed), self._offset_columns(delta, longest), 0)
+        interval = np.where(interval < shortest, shortest, np.where(interval > longest, longest, interval))
+        interval = np.where(np.isnan(fixed), interval, fixed)
+        return frame.with_columns(
+            retries=pl.lit(0, pl.Int8),
+            fetch_interval=pl.Series(round_int(interval), dtype=pl.Int32),
+            fetch_time=pl.Series(start + _round_columns(interval.astype(np.float64) * 1000.0), dtype=pl.Int64),
+            modified_time=pl.Series(modified, dtype=pl.Int64),
+        )
+
+    def rates_columns(self, frame: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """`rates` of each row, as 32-bit floats."""
+        return np.full(len(frame), self.inc_rate, np.float32), np.full(len(frame), self.dec_rate, np.float32)
+
+    def _bounds_columns(self, keys: pl.Series) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        shortest = np.full(len(keys), self.min_interval, np.float32)
+        longest = np.full(len(keys), self.longest_interval, np.float32)
+        for host, (least, most) in self.host_bounds.items():
+            near = keys.bin.contains(host.encode()).arg_true()
+            mine = [i for i, key in zip(near, keys.gather(near), strict=True) if uri_host(decode_text(key)) == host]
+            shortest[mine], longest[mine] = least, most
+        return shortest, longest
+
+    def _offset_columns(self, delta: np.ndarray[Any, Any], longest: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        offset = _round_columns(delta.astype(np.float64) * self.sync_delta_rate)
+        millis = longest.astype(np.int64) * 1000
+        too_far = (delta > 0) & (offset > millis)
+        return np.where(too_far, offset // np.where(delta > 0, delta, 1) * millis, offset)
+
+
+class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
+    """AdaptiveFetchSchedule whose rates depend on the page's Content-Type."""
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self.mime_rates = read_mime_rates(conf, conf.get(MIME_FILE_PROPERTY) or MIME_FILE)
+
+    def rates(self, datum: CrawlDatum) -> tuple[float, float]:
+        return self._rates_of(datum.metadata.get(Text(CONTENT_TYPE_KEY)))
+
+    def _rates_of(self, content_type: Writable | None) -> tuple[float, float]:
+        own = (self.inc_rate, self.dec_rate)
+        return own if content_type is None else self.mime_rates.get(clean_mime_type(str(content_type)), own)
+
+    def rates_columns(self, frame: pl.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        inc_rate, dec_rate = super().rates_columns(frame)
+        for i, content_type in rawmap.values_of(frame["metadata"], _TYPE_KEY).items():
+            inc_rate[i], dec_rate[i] = self._rates_of(content_type)
+        return inc_rate, dec_rate
+
+
+def _plan(interval: float, start: int, modified_time: int, steps: list[Step]) -> Plan:
+    return Plan(java_round(interval), start + _round(interval * 1000.0), modified_time, tuple(steps))
+
+
+def clean_mime_type(content_type: str) -> str:
+    """A Content-Type without its parameters, as MimeUtil.cleanMimeType cuts it."""
+    first, _, rest = content_type.partition(";")
+    return first if rest.strip(";") else content_type
+
+
+def uri_host(url: str) -> str | None:
+    """The host of a URL as java.net.URI.getHost gives it; None where it has none or rejects the URL."""
+    try:
+        return parse_uri(url).host
+    except UrlError:
+        return None
+
+
+def _fixed_intervals(metadata: pl.Series) -> np.ndarray[Any, Any]:
+    fixed = np.full(len(metadata), np.nan, np.float32)
+    for i, value in rawmap.values_of(metadata, _FIXED_KEY).items():
+        if isinstance(value, FloatWritable):
+            fixed[i] = value.value
+    return fixed
+
+
+def _divide(value: int, divisor: int) -> int:
+    """Java's integer division: towards zero."""
+    return -(-value // divisor) if value < 0 else value // divisor
+
+
+def _divide_columns(value: np.ndarray[Any, Any], divisor: int) -> np.ndarray[Any, Any]:
+    quotient: np.ndarray[Any, Any] = np.sign(value) * (np.abs(value) // divisor)
+    return quotient
+
+
+def _round(value: float) -> int:
+    """Math.round of a double: half up, without the error of adding one half first."""
+    floor = math.floor(value)
+    return floor + (value - floor >= 0.5)
+
+
+def _round_columns(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    floor = np.floor(value)
+    rounded: np.ndarray[Any, Any] = (floor + (value - floor >= 0.5)).astype(np.int64)
+    return rounded

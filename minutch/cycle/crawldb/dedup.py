@@ -1,0 +1,130 @@
+"""dedup: of pages with the same content, mark all but the best as db_duplicate.
+
+Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`, within each host
+or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb has two entries of one URL, the last
+one counts. With `-near`, pages whose signature is a SimHash are compared by how many bits differ (`nearduplicates`);
+the others are grouped as ever.
+Source: org.apache.nutch.crawl.DeduplicationJob.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb import duplicates, nearduplicates
+from minutch.cycle.crawldb.matching import last_of_key, match
+from minutch.cycle.crawldb.partitions import Entries, EntryFilter, patch
+from minutch.cycle.crawldb.signed import (
+    FETCHED,
+    IS_SIMHASH,
+    compared,
+    signed_in,
+    signed_pages,
+)
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.job import Counters, JobContext
+from minutch.records import crawldatum as status
+from minutch.work.engine import Partition, Shuffled, Task, engine_of
+from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.packed import Patched, take
+from minutch.work.tables.parallel import memory_budget
+from minutch.work.tables.shuffle import Shuffle
+from minutch.work.tables.spans import Place
+
+log = logging.getLogger(__name__)
+MARKED: Final = "documents marked as duplicates"
+_KEYS: Final = pl.Schema({"key": pl.Binary()})
+_PAGES: Final = pl.Schema({"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()})
+"""The group as key, and what `duplicates` compares."""
+
+
+def dedup(
+    crawldb: Path, context: JobContext, *, group: str = "none", order: Sequence[str] = (), near: int | None = None
+) -> Counters:
+    """Mark the duplicates in the CrawlDb at `crawldb`.
+
+    `group` is a key of GROUPS, `order` the criteria (by default score, fetchTime, urlLength), `near` the bits in
+    which SimHash signatures of near-duplicates may differ, None if only equal ones count. Returns the number of
+    marked pages and of the others. Raises StoreError where there is no CrawlDb, LockedError, FormatError (damage).
+    """
+    log.info("DeduplicationJob: starting")
+    db = CrawlDb(crawldb)
+    db.require_parts()
+    conf = context.conf
+    order = order or duplicates.DEFAULT_ORDER.split(",")
+    with (
+        db.lock(),
+        Entries([db], conf, EntryFilter.from_conf(conf), spill=crawldb, packed=True) as entries,
+        _found(db, conf, group, order, FETCHED if near is None else FETCHED & ~IS_SIMHASH) as found,
+        Shuffle(entries.parts, _KEYS, budget=memory_budget(conf) // 4, spill=crawldb) as found_near,
+        context.progress("dedup") as progress,
+    ):
+        for keys in _find_near(db, group, order, near) if near is not None else ():
+            found_near.add(keys.to_frame("key"))
+        log.info("Deduplication: %d documents marked as duplicates", found.rows + found_near.rows)
+        log.info("Deduplication: Updating status of duplicate urls into crawl db.")
+        sources = [*entries.sources, found, *([] if near is None else [engine_of(conf).given(found_near)])]
+        counters = patch(db, conf, sources, lambda tables: _mark(tables[0], tables[1:]), progress)
+    counters.merge(entries.counters)
+    log.info("Deduplication finished")
+    return counters
+
+
+@contextmanager
+def _found(db: CrawlDb, conf: Configuration, group: str, order: Sequence[str], where: pl.Expr) -> Iterator[Shuffled]:
+    """The keys of the duplicates. All pages with one signature come together to be compared."""
+    engine = engine_of(conf)
+
+    def pages(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+        for table in signed_in(place, group, where):
+            yield table.select(
+                key=pl.col("signature") + pl.col("group"), url="url", score="score", fetch_time="fetch_time"
+            )
+
+    def find(task: Task, partition: Partition) -> Iterator[pl.DataFrame]:
+        return (duplicates.find(table, order).to_frame("key") for table in partition.grouped())
+
+    pieces = engine.pieces(db.require_parts())
+    with (
+        engine.shuffle(pages, pieces, _PAGES, conf, None, spill=db.path, share=4) as signed,
+        engine.regroup(find, signed, _KEYS, conf, spill=db.path, share=4) as found,
+    ):
+        yield found
+
+
+def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iterator[pl.Series]:
+    """The keys of pages near a better one. Some 100 bytes of each page are held in memory, but not its URL."""
+    where = FETCHED & IS_SIMHASH
+    pages = compared(signed_pages(db, group, where), grouped=group != "none")
+    if pages.is_empty():
+        log.warning("no page has a SimHash: see db.signature.class, and fetch or parse anew; equal ones are marked")
+    rows, ranks = nearduplicates.best_first(pages, order)
+    words, groups = pages["word"].to_numpy()[rows], pages["group"].to_numpy()[rows]
+    leaders = nearduplicates.leaders(words, groups if group != "none" else groups[:0], ranks, bits)
+    goes = np.zeros(len(pages), np.bool_)
+    goes[rows[leaders != nearduplicates.NO_LEADER]] = True
+    at = 0
+    for table in signed_pages(db, group, where):
+        yield table["url"].filter(pl.Series(goes[at : at + len(table)]))
+        at += len(table)
+
+
+def _mark(frame: pl.DataFrame, found: Sequence[pl.DataFrame]) -> tuple[Patched, Counters]:
+    """Mark the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by key."""
+    frame = last_of_key(frame)
+    keys = found[0] if len(found) == 1 else sort_by_key(pl.concat(found))
+    at = match(keys["key"], frame["key"]).at
+    at = at[at >= 0]
+    counters = Counters()
+    counters.add(MARKED, len(at))
+    counters.add("other entries", len(frame) - len(at))
+    marked = take(frame, at).with_columns(status=pl.lit(status.STATUS_DB_DUPLICATE, pl.UInt8))
+    return Patched(frame, marked, at, at), counters

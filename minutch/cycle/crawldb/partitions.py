@@ -1,0 +1,204 @@
+"""The entries of CrawlDbs on their way through a job, partition by partition, and the CrawlDb that it writes.
+
+A job is a function of one partition, which an engine runs (`minutch.engine`). Where a CrawlDb has as many partitions as
+the job makes (mapreduce.job.reduces), partition i is read from part i as it is, sorted. Otherwise, or where normalizing
+changes the URLs, all entries are partitioned and sorted first. Either way entries with equal keys keep the order of the
+input: CrawlDbs in the order given, parts by number, records as they stand.
+
+Entries that are gone or orphaned are purged where db.update.purge.404 or db.update.purge.orphans say so; then URL
+normalizers and filters apply. A plugin that fails on a URL (a bug, not a verdict) never removes an entry.
+Source: org.apache.nutch.crawl.CrawlDbFilter, CrawlDb.createJob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.job import Counters
+from minutch.plugin.chains import SCOPE_CRAWLDB
+from minutch.plugin.urlrules import UrlRules
+from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
+from minutch.work.engine import Partition, Source, Task, engine_of
+from minutch.work.engine.stored import StoredParts
+from minutch.work.tables.compression import Compression, output_compression
+from minutch.work.tables.crawldata import scan
+from minutch.work.tables.database import is_partitioned
+from minutch.work.tables.frame import CRAWLDB_SCHEMA, PACKED_SCHEMA, decode_keys, encode_keys
+from minutch.work.tables.merge import aligned
+from minutch.work.tables.packed import Patched, scan_packed
+from minutch.work.tables.parallel import number_of_parts, ordered
+from minutch.work.tables.spans import Place
+from minutch.work.tables.writer import TableWriter
+
+if TYPE_CHECKING:
+    from minutch.job import Progress
+
+FILTER_PROPERTY: Final = "crawldb.url.filters"
+NORMALIZE_PROPERTY: Final = "crawldb.url.normalizers"
+PURGE_GONE_PROPERTY: Final = "db.update.purge.404"
+PURGE_ORPHANS_PROPERTY: Final = "db.update.purge.orphans"
+
+PURGED_GONE: Final = "gone entries removed"
+PURGED_ORPHANS: Final = "orphaned entries removed"
+
+T = TypeVar("T", pl.DataFrame, Patched)
+Step = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
+"""A job's function of the rows of a range of keys, one table per source: returns new entries and counts."""
+
+
+class EntryFilter:
+    """Which entries go through a job, and under which URL."""
+
+    def __init__(self, conf: Configuration, *, normalize: bool = False, filtering: bool = False) -> None:
+        self._purged = {
+            status: reason
+            for wanted, status, reason in (
+                (conf.get_boolean(PURGE_GONE_PROPERTY, False), STATUS_DB_GONE, PURGED_GONE),
+                (conf.get_boolean(PURGE_ORPHANS_PROPERTY, False), STATUS_DB_ORPHAN, PURGED_ORPHANS),
+            )
+            if wanted
+        }
+        self.rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_CRAWLDB, keep_on_error=True)
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> EntryFilter:
+        """With normalizers and filters where `crawldb.url.normalizers` and `crawldb.url.filters` ask for them."""
+        return cls(
+            conf,
+            normalize=conf.get_boolean(NORMALIZE_PROPERTY, False),
+            filtering=conf.get_boolean(FILTER_PROPERTY, False),
+        )
+
+    @classmethod
+    def neutral(cls, conf: Configuration) -> EntryFilter:
+        """All entries pass unchanged."""
+        return cls(conf.with_values({PURGE_GONE_PROPERTY: "false", PURGE_ORPHANS_PROPERTY: "false"}))
+
+    def apply(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        """The entries that pass, in their order, under their normalized URLs; the others are counted."""
+        for status, reason in self._purged.items():
+            before = len(frame)
+            frame = frame.filter(pl.col("status") != status)
+            counters.add(reason, before - len(frame))
+        if self.rules.is_neutral:
+            return frame
+        urls = self.rules.apply(decode_keys(frame["key"]), counters)
+        keys = encode_keys(urls) if self.rules.normalizes else frame["key"]
+        return frame.with_columns(key=keys).filter(urls.is_not_null())
+
+
+Scan = Callable[[Place], Iterator[pl.DataFrame]]
+
+
+class Entries:
+    """The entries of some CrawlDbs as sources of a job, `packed` or not. A context manager.
+
+    What does not fit into memory goes to a folder in `spill`.
+    """
+
+    def __init__(
+        self,
+        dbs: Sequence[CrawlDb],
+        conf: Configuration,
+        entry_filter: EntryFilter,
+        *,
+        spill: Path,
+        packed: bool = False,
+    ) -> None:
+        self.parts = number_of_parts(conf)
+        self.sources: list[Source] = []
+        """Sorted rows: one source per CrawlDb in the order given, or one of all."""
+        self._dbs = dbs
+        self._spill = spill
+        self._conf = conf
+        self._filter = entry_filter
+        self._schema = PACKED_SCHEMA if packed else CRAWLDB_SCHEMA
+        self._scan: Scan = scan_packed if packed else scan
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            if self._filter.rules.normalizes or not all(is_partitioned(db, self.parts) for db in self._dbs):
+                self.sources = [stack.enter_context(self._shuffled())]
+            else:
+                read = partial(_entries, self._scan, self._filter)
+                self.sources = [StoredParts(db.parts(), read, self._schema) for db in self._dbs]
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def counters(self) -> Counters:
+        """What the filter removed; known when all has been read."""
+        total = Counters()
+        for source in self.sources:
+            total.merge(source.counters)
+        return total
+
+    def _shuffled(self) -> AbstractContextManager[Source]:
+        scan_entries, entry_filter, engine = self._scan, self._filter, engine_of(self._conf)
+
+        def read(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+            return _entries(scan_entries, entry_filter, place, task.counters)
+
+        places = engine.pieces(path for db in self._dbs for path in db.parts())
+        return engine.shuffle(read, places, self._schema, self._conf, None, spill=self._spill, share=2)
+
+
+def _entries(scan: Scan, entry_filter: EntryFilter, place: Place, counters: Counters) -> Iterator[pl.DataFrame]:
+    """The entries of a part file that pass, in its order."""
+    return (entry_filter.apply(frame, counters) for frame in scan(place))
+
+
+def rewrite(
+    db: CrawlDb, conf: Configuration, sources: Sequence[Source], step: Step[pl.DataFrame], progress: Progress
+) -> Counters:
+    """Replace `db` by the results of `step` on the rows of each partition, of all `sources`. The caller holds the lock.
+
+    The old CrawlDb stays as `old` unless db.preserve.backup is false. On an error nothing has changed.
+    """
+    return _replace(db, conf, sources, step, progress, db.part_writer)
+
+
+def patch(
+    db: CrawlDb, conf: Configuration, sources: Sequence[Source], step: Step[Patched], progress: Progress
+) -> Counters:
+    """As `rewrite`, for a `step` that puts rows into packed tables: all other records are copied."""
+    return _replace(db, conf, sources, step, progress, db.patched_writer)
+
+
+def _replace(
+    db: CrawlDb,
+    conf: Configuration,
+    sources: Sequence[Source],
+    step: Step[T],
+    progress: Progress,
+    open_writer: Callable[[Path, int, Compression], TableWriter[T]],
+) -> Counters:
+    compression, counters = output_compression(conf), Counters()
+    progress.expect(db.estimate)
+
+    def write_part(task: Task, partitions: Sequence[Partition]) -> None:
+        streams = aligned(*(partition.sorted() for partition in partitions))
+        with open_writer(task.folder, task.part, compression) as writer:
+            for frame, counted in ordered(step, streams, task.threads):
+                writer.write(frame)
+                task.counters.merge(counted)
+                task.advance(len(frame))
+
+    with db.replacement(keep_old=conf.get_boolean("db.preserve.backup", True)) as directory:
+        engine_of(conf).reduce(write_part, sources, number_of_parts(conf), directory, counters, progress)
+    return counters

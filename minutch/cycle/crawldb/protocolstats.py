@@ -1,0 +1,43 @@
+"""protocolstats: how often each status code of HTTP stands in the crawldb; entries without one count as UNFETCHED.
+
+The fetcher keeps the code of a page's last fetch in its metadata (`nutch.protocol.code`).
+Source: org.apache.nutch.util.ProtocolStatusStatistics.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.tallies import count_of, counts_of, tally, write
+from minutch.job import Counters, JobContext
+from minutch.records.metadata import RESPONSE_CODE_KEY
+from minutch.records.metadata_columns import text_values
+
+log = logging.getLogger(__name__)
+UNFETCHED: Final = "UNFETCHED"
+WITH_CODE: Final = "entries with a code"
+
+
+def protocolstats(
+    dbs: list[CrawlDb], out: Path, context: JobContext, *, parts: int = 1, as_json: bool = False
+) -> Counters:
+    """Count the entries of `dbs` by status code into the new folder `out`. Raises StoreError, FormatError."""
+    log.info("ProtocolStatistics: starting")
+    counters = Counters({WITH_CODE: 0, UNFETCHED: 0})
+
+    def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
+        codes = text_values(table["metadata"], table["key"], RESPONSE_CODE_KEY)
+        counters.merge({WITH_CODE: len(codes) - codes.null_count(), UNFETCHED: codes.null_count()})
+        return [counts_of(codes), count_of(UNFETCHED, codes.null_count())]
+
+    def describe(name: str) -> dict[str, Any]:
+        return {"status": name} if name == UNFETCHED else {"code": name}
+
+    write(tally(dbs, count, counters, context, packed=False), out, parts, describe if as_json else None, context.conf)
+    log.info("ProtocolStatistics: finished")
+    return counters

@@ -1,0 +1,301 @@
+"""When to fetch a page again: every decision about fetch time, interval and retries has its home here.
+
+`db.fetch.schedule.class` names the schedule (`fetch_schedule`), by Nutch's Java name or as a Python class. A schedule
+has each method twice: for one record (`set_fetch_schedule`), and for a table (`set_fetch_schedule_columns`). Your own
+class may define the first alone: the second then loops over the rows.
+
+    class Weekly(DefaultFetchSchedule):
+        def set_fetch_schedule(self, url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state):
+            datum.fetch_interval = 7 * 86400
+            ...
+
+Times are milliseconds since the epoch, intervals seconds; intervals are rounded as Java does it in 32-bit floats.
+Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule, DefaultFetchSchedule, FetchScheduleFactory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.conf.classes import class_named
+from minutch.hadoop.formats.javahash import float32
+from minutch.records.crawldatum import SECONDS_PER_DAY, STATUS_DB_UNFETCHED, CrawlDatum, java_round
+from minutch.work.tables import rows
+
+STATUS_UNKNOWN: Final = 0
+STATUS_MODIFIED: Final = 1
+STATUS_NOTMODIFIED: Final = 2
+
+PROPERTY: Final = "db.fetch.schedule.class"
+DEFAULT_CLASS: Final = "org.apache.nutch.crawl.DefaultFetchSchedule"
+_BUILT_IN: Final = {
+    DEFAULT_CLASS: "minutch.cycle.crawldb.schedule:DefaultFetchSchedule",
+    "org.apache.nutch.crawl.AdaptiveFetchSchedule": "minutch.cycle.crawldb.adaptive:AdaptiveFetchSchedule",
+    "org.apache.nutch.crawl.MimeAdaptiveFetchSchedule": "minutch.cycle.crawldb.adaptive:MimeAdaptiveFetchSchedule",
+}
+
+_GONE_FACTOR: Final = 1.5  # how much later a page that is gone is tried again
+_MAX_FACTOR: Final = float32(0.9)  # of db.fetch.interval.max, for intervals that would exceed it
+_INT_MIN, _INT_MAX = -0x8000_0000, 0x7FFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step to a date: what was done, and the interval (s) then, if it is one about that."""
+
+    text: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """When a page is fetched again, at intervals of how many seconds; `steps` say how that came about."""
+
+    interval: int
+    fetch_time: int
+    modified_time: int
+    steps: tuple[Step, ...] = ()
+
+
+def _mask_loop(schedule: AbstractFetchSchedule, frame: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.Series]:
+    due: list[bool] = []
+    frame = rows.map_rows(frame, lambda url, datum: due.append(schedule.should_fetch(url, datum, now)))
+    return frame, pl.Series(due, dtype=pl.Boolean)
+
+
+_LOOPS: dict[str, Callable[..., Any]] = {
+    "initialize_schedule": lambda schedule, frame, now: rows.map_rows(
+        frame, lambda url, datum: schedule.initialize_schedule(url, datum, now)
+    ),
+    "set_fetch_schedule": lambda schedule, frame, *columns: rows.map_rows(frame, schedule.set_fetch_schedule, *columns),
+    "set_page_gone_schedule": lambda schedule, frame, *columns: rows.map_rows(
+        frame, schedule.set_page_gone_schedule, *columns
+    ),
+    "set_page_retry_schedule": lambda schedule, frame, *columns: rows.map_rows(
+        frame, schedule.set_page_retry_schedule, *columns
+    ),
+    "calculate_last_fetch_time": lambda schedule, frame: pl.Series(
+        [schedule.calculate_last_fetch_time(datum) for _, datum in rows.records(frame)], dtype=pl.Int64
+    ),
+    "should_fetch": _mask_loop,
+    "force_refetch": lambda schedule, frame, asap, now: rows.map_rows(
+        frame, lambda url, datum: schedule.force_refetch(url, datum, asap, now)
+    ),
+}
+"""Row method -> the same for a table, one record after the other."""
+
+
+class AbstractFetchSchedule:
+    """What all schedules share: pages that are gone, retries, the upper limit of intervals.
+
+    `now` and all other times are arguments: a schedule asks no clock.
+    """
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """A subclass that overrides a method for one record, but not the one for tables, gets the loop for tables."""
+        super().__init_subclass__(**named)
+        for method, loop in _LOOPS.items():
+            columns = f"{method}_columns"
+            if method in vars(cls) and columns not in vars(cls):
+                setattr(cls, columns, loop)
+
+    def __init__(self, conf: Configuration) -> None:
+        self.default_interval = conf.get_int("db.fetch.interval.default", 0)
+        self.max_interval = conf.get_int("db.fetch.interval.max", 0)
+        self._shortened = java_round(float32(float32(self.max_interval) * _MAX_FACTOR))
+
+    # -- one record ------------------------------------------------------------------------------------------------
+
+    def initialize_schedule(self, url: str, datum: CrawlDatum, now: int) -> None:
+        """A page is new: fetch it at once, with the default interval."""
+        datum.fetch_time = now
+        datum.fetch_interval = self.default_interval
+        datum.retries = 0
+
+    def set_fetch_schedule(
+        self,
+        url: str,
+        datum: CrawlDatum,
+        prev_fetch_time: int,
+        prev_modified_time: int,
+        fetch_time: int,
+        modified_time: int,
+        state: int,
+    ) -> None:
+        """A page was fetched at `fetch_time`; `state` is one of STATUS_UNKNOWN, _MODIFIED, _NOTMODIFIED."""
+        datum.retries = 0
+
+    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
+        """What `set_fetch_schedule` would make of a page that was fetched; `datum` stays as it is."""
+        after = datum.copy()
+        self.set_fetch_schedule(url, after, 0, datum.modified_time, fetch_time, modified_time, state)
+        return Plan(after.fetch_interval, after.fetch_time, after.modified_time)
+
+    def set_page_gone_schedule(
+        self, url: str, datum: CrawlDatum, prev_fetch_time: int, prev_modified_time: int, fetch_time: int
+    ) -> None:
+        """A page is gone: wait half as long again as before, but never longer than the maximum."""
+        longer = float32(float32(datum.fetch_interval) * _GONE_FACTOR)
+        datum.fetch_interval = java_round(longer) if longer < float32(self.max_interval) else self._shortened
+        datum.fetch_time = fetch_time + datum.fetch_interval * 1000
+
+    def set_page_retry_schedule(
+        self, url: str, datum: CrawlDatum, prev_fetch_time: int, prev_modified_time: int, fetch_time: int
+    ) -> None:
+        """A page could not be fetched this time: try again in a day."""
+        datum.fetch_time = fetch_time + SECONDS_PER_DAY * 1000
+        datum.retries = (datum.retries + 1 + 0x80) % 0x100 - 0x80
+
+    def calculate_last_fetch_time(self, datum: CrawlDatum) -> int:
+        """When the page was last fetched; 0 if never."""
+        return 0 if datum.status == STATUS_DB_UNFETCHED else datum.fetch_time - datum.fetch_interval * 1000
+
+    def should_fetch(self, url: str, datum: CrawlDatum, now: int) -> bool:
+        """Whether the page is due; one that is due later than the maximum interval allows becomes due at once."""
+        if datum.fetch_time - now > self.max_interval * 1000:
+            if datum.fetch_interval > self.max_interval:
+                datum.fetch_interval = self._shortened
+            datum.fetch_time = now
+        return datum.fetch_time <= now
+
+    def force_refetch(self, url: str, datum: CrawlDatum, asap: bool, now: int) -> None:
+        """Forget the page's content, so that it is fetched as if for the first time: at once, or when it is due."""
+        if datum.fetch_interval > self.max_interval:
+            datum.fetch_interval = self._shortened
+        datum.status = STATUS_DB_UNFETCHED
+        datum.retries = 0
+        datum.signature = None
+        datum.modified_time = 0
+        if asap:
+            datum.fetch_time = now
+
+    # -- tables ----------------------------------------------------------------------------------------------------
+    # `frame` has the columns of CRAWLDB_SCHEMA (others stay as they are); the other arguments are columns beside it.
+
+    def initialize_schedule_columns(self, frame: pl.DataFrame, now: int) -> pl.DataFrame:
+        return frame.with_columns(
+            fetch_time=pl.lit(now, pl.Int64),
+            fetch_interval=pl.lit(self.default_interval, pl.Int32),
+            retries=pl.lit(0, pl.Int8),
+        )
+
+    def set_fetch_schedule_columns(
+        self,
+        frame: pl.DataFrame,
+        prev_fetch_time: pl.Series,
+        prev_modified_time: pl.Series,
+        fetch_time: pl.Series,
+        modified_time: pl.Series,
+        state: pl.Series,
+    ) -> pl.DataFrame:
+        return frame.with_columns(retries=pl.lit(0, pl.Int8))
+
+    def set_page_gone_schedule_columns(
+        self, frame: pl.DataFrame, prev_fetch_time: pl.Series, prev_modified_time: pl.Series, fetch_time: pl.Series
+    ) -> pl.DataFrame:
+        longer = frame["fetch_interval"].to_numpy().astype(np.float32) * np.float32(_GONE_FACTOR)
+        interval = np.where(longer < np.float32(self.max_interval), round_int(longer), np.int32(self._shortened))
+        return frame.with_columns(
+            fetch_interval=pl.Series(interval, dtype=pl.Int32),
+            fetch_time=fetch_time + pl.Series(interval, dtype=pl.Int64) * 1000,
+        )
+
+    def set_page_retry_schedule_columns(
+        self, frame: pl.DataFrame, prev_fetch_time: pl.Series, prev_modified_time: pl.Series, fetch_time: pl.Series
+    ) -> pl.DataFrame:
+        return frame.with_columns(
+            fetch_time=fetch_time + SECONDS_PER_DAY * 1000,
+            retries=pl.Series(frame["retries"].to_numpy() + np.int8(1), dtype=pl.Int8),
+        )
+
+    def calculate_last_fetch_time_columns(self, frame: pl.DataFrame) -> pl.Series:
+        fetched = frame["fetch_time"] - frame["fetch_interval"].cast(pl.Int64) * 1000
+        return fetched.set(frame["status"] == STATUS_DB_UNFETCHED, 0)
+
+    def should_fetch_columns(self, frame: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.Series]:
+        """`frame` with the changes of `should_fetch`, and the mask of the pages that are due."""
+        too_late = pl.col("fetch_time") - now > self.max_interval * 1000
+        too_long = pl.col("fetch_interval") > self.max_interval
+        frame = frame.with_columns(
+            fetch_interval=pl.when(too_late & too_long)
+            .then(self._shortened)
+            .otherwise("fetch_interval")
+            .cast(pl.Int32),
+            fetch_time=pl.when(too_late).then(now).otherwise("fetch_time").cast(pl.Int64),
+        )
+        return frame, frame["fetch_time"] <= now
+
+    def force_refetch_columns(self, frame: pl.DataFrame, asap: bool, now: int) -> pl.DataFrame:
+        too_long = pl.col("fetch_interval") > self.max_interval
+        frame = frame.with_columns(
+            fetch_interval=pl.when(too_long).then(pl.lit(self._shortened, pl.Int32)).otherwise("fetch_interval"),
+            status=pl.lit(STATUS_DB_UNFETCHED, pl.UInt8),
+            retries=pl.lit(0, pl.Int8),
+            signature=pl.lit(None, pl.Binary),
+            modified_time=pl.lit(0, pl.Int64),
+        )
+        return frame.with_columns(fetch_time=pl.lit(now, pl.Int64)) if asap else frame
+
+
+class DefaultFetchSchedule(AbstractFetchSchedule):
+    """Fetch again after the page's own interval, whether it changed or not."""
+
+    def set_fetch_schedule(
+        self,
+        url: str,
+        datum: CrawlDatum,
+        prev_fetch_time: int,
+        prev_modified_time: int,
+        fetch_time: int,
+        modified_time: int,
+        state: int,
+    ) -> None:
+        super().set_fetch_schedule(url, datum, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
+        plan = DefaultFetchSchedule.plan(self, url, datum, fetch_time, modified_time, state)
+        datum.fetch_interval, datum.fetch_time, datum.modified_time = plan.interval, plan.fetch_time, plan.modified_time
+
+    def plan(self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int) -> Plan:
+        interval = datum.fetch_interval or self.default_interval
+        modified = fetch_time if modified_time <= 0 or state == STATUS_MODIFIED else modified_time
+        text = "the page's own interval" if datum.fetch_interval else "the page has none: db.fetch.interval.default"
+        return Plan(interval, fetch_time + interval * 1000, modified, (Step(text, interval),))
+
+    def set_fetch_schedule_columns(
+        self,
+        frame: pl.DataFrame,
+        prev_fetch_time: pl.Series,
+        prev_modified_time: pl.Series,
+        fetch_time: pl.Series,
+        modified_time: pl.Series,
+        state: pl.Series,
+    ) -> pl.DataFrame:
+        interval = frame["fetch_interval"].set(frame["fetch_interval"] == 0, self.default_interval)
+        fetched_now = (modified_time <= 0) | (state == STATUS_MODIFIED)
+        return frame.with_columns(
+            retries=pl.lit(0, pl.Int8),
+            fetch_interval=interval,
+            fetch_time=fetch_time + interval.cast(pl.Int64) * 1000,
+            modified_time=fetch_time.zip_with(fetched_now, modified_time),
+        )
+
+
+def round_int(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Math.round of 32-bit floats: half up, clipped to 32 bits; 0 for NaN."""
+    wide = np.clip(np.floor(values.astype(np.float64) + 0.5), _INT_MIN, _INT_MAX)
+    rounded: np.ndarray[Any, Any] = np.nan_to_num(wide, nan=0.0).astype(np.int32)
+    return rounded
+
+
+def fetch_schedule(conf: Configuration) -> AbstractFetchSchedule:
+    """The schedule that `db.fetch.schedule.class` names: a Java name of Nutch's, `module:Class` or `module.Class`.
+
+    Raises ConfigError for a class that can't be found or is no schedule.
+    """
+    name = conf.get_trimmed(PROPERTY) or DEFAULT_CLASS
+    return class_named(conf, PROPERTY, name, _BUILT_IN, AbstractFetchSchedule)(conf)

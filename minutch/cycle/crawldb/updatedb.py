@@ -1,0 +1,73 @@
+"""updatedb: merge the results of segments (fetches, parses, links) into the CrawlDb.
+
+Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one counter: by the status of
+its new entry, or by the reason why it has none. `transitions` decides which.
+Source: org.apache.nutch.crawl.CrawlDb.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from minutch.cycle.crawldb.partitions import PURGE_GONE_PROPERTY, EntryFilter
+from minutch.cycle.crawldb.segmentfiles import merge_files
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY, UpdateSettings
+from minutch.cycle.segment.store import Segment
+from minutch.errors import StoreError
+from minutch.job import Counters, JobContext
+from minutch.work.tables.database import part_paths
+
+log = logging.getLogger(__name__)
+FETCH_PART: Final = "crawl_fetch"
+PARSE_PART: Final = "crawl_parse"
+
+
+def updatedb(
+    crawldb: Path,
+    segments: Sequence[Path],
+    context: JobContext,
+    *,
+    normalize: bool = False,
+    filtering: bool = False,
+    additions: bool = True,
+    force: bool = False,
+) -> Counters:
+    """Merge `segments` into the CrawlDb at `crawldb`, which is made if there is none.
+
+    Returns what became of the URLs. Raises LockedError, StoreError (nothing to read at all), FormatError (damage);
+    the CrawlDb is then as before.
+    """
+    conf = context.conf.with_values({ADDITIONS_PROPERTY: str(additions).lower()})
+    log.info("CrawlDb update: starting")
+    log.info("CrawlDb update: db: %s", crawldb)
+    log.info("CrawlDb update: segments: %s", [str(segment) for segment in segments])
+    log.info("CrawlDb update: additions allowed: %s", str(additions).lower())
+    log.info("CrawlDb update: URL normalizing: %s", str(normalize).lower())
+    log.info("CrawlDb update: URL filtering: %s", str(filtering).lower())
+    log.info("CrawlDb update: 404 purging: %s", str(conf.get_boolean(PURGE_GONE_PROPERTY, False)).lower())
+    db, settings, now = CrawlDb(crawldb), UpdateSettings.from_conf(conf), context.clock.now()
+    entry_filter = EntryFilter(conf, normalize=normalize, filtering=filtering)
+    inputs = [path for segment in segments for path in _inputs(segment)]
+    if not inputs and not db.exists():
+        raise StoreError(f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}")
+    with db.lock(force):
+        counters = merge_files(db, inputs, context, settings, entry_filter, now=now)
+    log.info("CrawlDb update: finished")
+    return counters
+
+
+def _inputs(segment: Path) -> list[Path]:
+    """The part files of a segment that an update reads; none, with a warning, if it has no crawl_fetch."""
+    Segment(segment).check()
+    if not (segment / FETCH_PART).is_dir():
+        log.warning("CrawlDb update: skipping %s, which has no %s", segment, FETCH_PART)
+        return []
+    found = part_paths(segment / FETCH_PART)
+    if (segment / PARSE_PART).is_dir():
+        return found + part_paths(segment / PARSE_PART)
+    log.info("CrawlDb update: %s is fetched but not parsed", segment)
+    return found

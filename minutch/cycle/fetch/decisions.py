@@ -1,0 +1,201 @@
+"""What robots.txt, a busy server and the answer to a request lead to, and which redirects lead where. Pure: no I/O.
+
+Source: org.apache.nutch.fetcher.FetcherThread (what run does with robots.txt's rules and with each ProtocolStatus,
+handleRedirect, createRedirDatum). Where the rules could not be had because the host failed no page is asked for (RFC
+9309, 2.3.1.4). Nutch does not obey `Retry-After` (RFC 9110, 10.2.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import Enum, auto
+from typing import Final
+
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.settings import RedirectSettings, RobotsSettings
+from minutch.errors import UrlError
+from minutch.hadoop.formats.writables import Text
+from minutch.records import crawldatum as status
+from minutch.records import entitytag
+from minutch.records import protocolstatus as protocol
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import CAPTURE, REPR_URL_KEY
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.urls.domains import domain_name
+from minutch.urls.parts import parse
+
+PERMANENT_REFRESH_SECONDS: Final = 5
+"""A meta refresh that waits this long or longer counts as a permanent redirect (Fetcher.PERM_REFRESH_TIME)."""
+REPR_KEY: Final = Text(REPR_URL_KEY)
+CAPTURE_KEY: Final = Text(CAPTURE)
+COOKIE: Final = Text("Cookie")
+"""The cookie that a record brings to its own host (protocol-http)."""
+LOCAL: Final = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What one ProtocolStatus code leads to."""
+
+    fetch_status: int
+    outcome: Outcome
+    keeps_content: bool = False
+    failed: bool = False
+    """Counts as an exception of its queue."""
+
+
+_GONE: Final = Ending(status.STATUS_FETCH_GONE, Outcome.GONE)
+_RETRY: Final = Ending(status.STATUS_FETCH_RETRY, Outcome.RETRY)
+_ENDINGS: Final = {
+    protocol.SUCCESS: Ending(status.STATUS_FETCH_SUCCESS, Outcome.FETCHED, keeps_content=True),
+    protocol.MOVED: Ending(status.STATUS_FETCH_REDIR_PERM, Outcome.REDIRECTED, keeps_content=True),
+    protocol.TEMP_MOVED: Ending(status.STATUS_FETCH_REDIR_TEMP, Outcome.REDIRECTED, keeps_content=True),
+    protocol.EXCEPTION: Ending(status.STATUS_FETCH_RETRY, Outcome.RETRY, failed=True),
+    protocol.RETRY: _RETRY,
+    protocol.GONE: _GONE,
+    protocol.NOTFOUND: _GONE,
+    protocol.ACCESS_DENIED: _GONE,
+    protocol.ROBOTS_DENIED: Ending(status.STATUS_FETCH_GONE, Outcome.DENIED),
+    protocol.NOTMODIFIED: Ending(status.STATUS_FETCH_NOTMODIFIED, Outcome.NOTMODIFIED),
+}
+
+
+def ending(code: int) -> Ending:
+    """What becomes of a page with this ProtocolStatus code; a code that has no rule is tried again."""
+    return _ENDINGS.get(code, _RETRY)
+
+
+def skipped_status(reason: str) -> ProtocolStatus:
+    """The status of a URL that was never asked for."""
+    return ProtocolStatus(protocol.NOTFETCHING, [reason])
+
+
+class RedirectRules:
+    """Where a redirect leads, after normalizers, filters and the rules about links within and between sites."""
+
+    def __init__(
+        self,
+        settings: RedirectSettings,
+        normalize: Callable[[str], str | None],
+        keep: Callable[[str], str | None],
+    ) -> None:
+        self._settings = settings
+        self._normalize = normalize
+        self._keep = keep
+
+    def target(self, url: str, location: str) -> str | None:
+        """The URL to fetch or write down instead, None if the redirect ends here."""
+        if len(location) > self._settings.max_length:
+            return None
+        try:
+            normal = self._normalize(location)
+            new = None if normal is None else self._keep(normal)
+            if new is None or new == url or self._ignored(url, new) or _leads_in(url, new):
+                return None
+        except UrlError:
+            return None
+        return new
+
+    def _ignored(self, url: str, new: str) -> bool:
+        settings = self._settings
+        if not (settings.ignore_external or settings.ignore_internal):
+            return False
+        old_host, new_host = parse(url).host.lower(), parse(new).host.lower()
+        if settings.ignore_external:
+            same = domain_name(url).lower() == domain_name(new).lower() if settings.by_domain else old_host == new_host
+            if not same:
+                return True
+        return settings.ignore_internal and old_host == new_host
+
+
+def _leads_in(url: str, new: str) -> bool:
+    """Whether a page of the web leads to a file of this machine. Nutch follows it if a filter lets it pass."""
+    return parse(new).protocol == LOCAL != parse(url).protocol
+
+
+def redirect_datum(
+    origin: CrawlDatum, fetch_status: int, representative: str | None, url: str, target: str
+) -> CrawlDatum:
+    """The datum of a redirect's target: interval, score and metadata of where it comes from.
+
+    A cookie goes along to the same host only, and not from https to http. Nutch takes it everywhere. An entity tag
+    stays behind, and what is known of captures.
+    """
+    datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
+    datum.metadata = origin.metadata.copy()
+    datum.metadata.pop(entitytag.KEY, None)
+    datum.metadata.pop(CAPTURE_KEY, None)
+    if COOKIE in datum.metadata and not _may_see_cookie(url, target):
+        del datum.metadata[COOKIE]
+    if representative is not None:
+        datum.metadata[REPR_KEY] = Text(representative)
+    return datum
+
+
+def _may_see_cookie(url: str, target: str) -> bool:
+    try:
+        origin, new = parse(url), parse(target)
+    except UrlError:
+        return False
+    is_weaker = origin.protocol == "https" and new.protocol != "https"
+    return origin.host.lower() == new.host.lower() and not is_weaker
+
+
+_MAX_DIGITS: Final = 12
+
+
+class Verdict(Enum):
+    """What to do with one URL."""
+
+    FETCH = auto()
+    DENIED = auto()
+    DELAY_TOO_LONG = auto()
+    DEFER = auto()
+    UNREACHABLE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A verdict and, if robots.txt names one, the delay in ms: the queue takes it over, or it is too long."""
+
+    verdict: Verdict
+    crawl_delay: int | None = None
+
+
+_FETCH: Final = Decision(Verdict.FETCH)
+
+
+def decide(allowed: bool, crawl_delay: float, *, defer: bool, unreachable: bool, settings: RobotsSettings) -> Decision:
+    """The verdict on one URL. `crawl_delay` in ms, not positive if robots.txt names none."""
+    if defer:
+        return Decision(Verdict.DEFER)
+    if unreachable:
+        return Decision(Verdict.UNREACHABLE)
+    if not allowed:
+        return Decision(Verdict.DENIED)
+    if crawl_delay <= 0:
+        return _FETCH
+    if 0 <= settings.max_crawl_delay < crawl_delay:
+        return Decision(Verdict.DELAY_TOO_LONG, int(crawl_delay))
+    return Decision(Verdict.FETCH, max(int(crawl_delay), settings.min_crawl_delay))
+
+
+def retry_after(value: str | None, now: int, longest: int) -> int | None:
+    """When to come back, in ms since the epoch, by a Retry-After header: seconds or a date; None for nonsense.
+
+    More than `longest` ms are taken as `longest`; with 0 the header counts for nothing.
+    """
+    if value is None or longest <= 0:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        wait = int(text) * 1000 if len(text) <= _MAX_DIGITS else longest
+    else:
+        try:
+            date = parsedate_to_datetime(text)
+            wait = round(date.timestamp() * 1000) - now
+        except (ValueError, TypeError, OverflowError, OSError, IndexError):
+            return None
+    return now + min(wait, longest) if wait > 0 else None

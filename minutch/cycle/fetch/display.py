@@ -1,0 +1,110 @@
+"""What a fetch shows: a live line in a terminal, Nutch's status lines once a minute in a pipe, tables at the end.
+
+    fetch: 37 of 50 pages, 3.1/s, 12 KB/s, 2 hosts, 1 error, 0:04 left
+
+With -v Nutch's lines come every second. They are those of Fetcher.FetcherRun: `-activeThreads=…, spinWaiting=…,
+fetchQueues.totalSize=…` and the task status with threads, queues, pages, errors and rates.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, TextIO
+
+from minutch.cycle.fetch.ledger import Ledger
+from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.job import PLAIN_INTERVAL, time_text
+from minutch.job import live_line as show
+
+log = logging.getLogger(__name__)
+
+SLOWEST: Final = 10
+"""Hosts in the table at the end."""
+_LEAST: Final = 5
+"""Pages from which on their rate says something."""
+_KILOBIT: Final = 128
+"""Bytes."""
+
+
+def time_left(snapshot: Snapshot) -> str:
+    """By the rate so far, and not less than the longest queue needs for politeness; empty while that is a guess."""
+    if snapshot.total is None or snapshot.done < _LEAST:
+        return ""
+    left = max(0, snapshot.total - snapshot.done)
+    return f"{time_text(max(left * snapshot.seconds / snapshot.done, snapshot.longest_queue))} left"
+
+
+def live_line(snapshot: Snapshot, label: str = "fetch") -> str:
+    """The line in a terminal."""
+    seconds = max(snapshot.seconds, 0.001)
+    rate = snapshot.done / seconds
+    of = "" if snapshot.total is None else f" of {snapshot.total:,}"
+    parts = [
+        f"{label}: {snapshot.done:,}{of} pages",
+        f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s",
+        f"{snapshot.bytes / seconds / 1024:,.0f} KB/s",
+        f"{snapshot.queues:,} host{'s' * (snapshot.queues != 1)}",
+        f"{snapshot.errors:,} error{'s' * (snapshot.errors != 1)}",
+        "paused" if snapshot.paused else time_left(snapshot),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def status_lines(snapshot: Snapshot) -> tuple[str, str]:
+    """Nutch's two lines."""
+    seconds = max(snapshot.seconds, 1.0)
+    waiting = snapshot.threads - snapshot.active
+    blocked = f"{snapshot.blocked} queues.max.except., " if snapshot.blocked else ""
+    return (
+        f"-activeThreads={snapshot.threads}, spinWaiting={waiting}, "
+        f"fetchQueues.totalSize={snapshot.waiting}, fetchQueues.getQueueCount={snapshot.queues}",
+        f"{snapshot.threads} threads ({waiting} waiting), {snapshot.queues} queues, {blocked}"
+        f"{snapshot.waiting} URLs queued, {snapshot.pages} pages, {snapshot.errors} errors, "
+        f"{snapshot.pages / seconds:.2f} pages/s ({snapshot.pages_last_second} last sec), "
+        f"{int(snapshot.bytes / _KILOBIT / seconds)} kbits/s ({snapshot.bytes_last_second // _KILOBIT} last sec)",
+    )
+
+
+class Display:
+    """Shows snapshots as they come: one line that is written over in a terminal, else lines in the log."""
+
+    def __init__(self, err: TextIO, label: str = "") -> None:
+        self._err = err
+        self._label = label or "fetch"
+        self._next = PLAIN_INTERVAL
+
+    def tick(self, snapshot: Snapshot) -> None:
+        """Show the state of the fetch."""
+        if self._err.isatty():
+            show(self._err, live_line(snapshot, self._label))
+            return
+        is_due = snapshot.seconds >= self._next
+        self._next += PLAIN_INTERVAL if is_due else 0
+        for line in status_lines(snapshot):
+            log.log(logging.INFO if is_due else logging.DEBUG, "%s", line)
+
+    def clear(self) -> None:
+        """Take the live line away."""
+        show(self._err, "")
+
+
+def result_table(ledger: Ledger) -> list[str]:
+    """URLs by outcome."""
+    rows = [(label, count) for label, count in ledger.counters().items()]
+    width = max(len(label) for label, _ in rows)
+    return [f"{label:<{width}} {count:>10,}" for label, count in rows]
+
+
+def host_table(stats: FetchStats) -> list[str]:
+    """The slowest hosts: requests, mean and longest time, failures."""
+    slowest = stats.slowest(SLOWEST)
+    if not slowest:
+        return []
+    width = max(len("slowest hosts"), *(len(name) for name, _ in slowest))
+    lines = [f"{'slowest hosts':<{width}} {'requests':>9} {'mean ms':>9} {'max ms':>9} {'errors':>7}"]
+    for name, times in slowest:
+        lines.append(
+            f"{name:<{width}} {times.requests:>9,} {times.mean_ms:>9,.0f} {times.longest_ms:>9,} {times.errors:>7,}"
+        )
+    return lines

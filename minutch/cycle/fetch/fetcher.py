@@ -1,0 +1,154 @@
+"""`fetch <segment> [-threads n] [-metrics port]`: fetch the pages of a segment's fetch list, here or by tasks.
+
+Reads crawl_generate, writes content and crawl_fetch (and with fetcher.parse=true the parts of a parse). While it runs,
+finished pages lie in `<segment>/_fetch/log-N`; run again on the same segment it goes on where it was stopped, by
+whatever. SIGINT, SIGTERM and SIGHUP finish what is in flight, a second one stops at once; either way the URLs left are
+fetched by the next run. Source: org.apache.nutch.fetcher.Fetcher.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from minutch.clock import Clock, SteadyClock
+from minutch.conf import Configuration
+from minutch.cycle.fetch.display import host_table, result_table
+from minutch.cycle.fetch.farsegment import fetched_here
+from minutch.cycle.fetch.feeder import generate_files
+from minutch.cycle.fetch.ledger import Ledger
+from minutch.cycle.fetch.listfetch import STATE_PROPERTY, Interrupted, ListFetch, cycles_seldom_sought
+from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.fetch.state import state_folder
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.visits import archiving
+from minutch.cycle.fetch.watch import Watch
+from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
+from minutch.errors import ConfigError, LockedError, StoreError
+from minutch.job import Counters
+from minutch.work.engine import engine_of, runs_here
+from minutch.work.tables.lock import lock
+from minutch.work.tables.success import mark_success
+from minutch.work.tables.workfolders import remove
+
+if TYPE_CHECKING:
+    from minutch.cycle.fetch.tasks import TaskFetch
+
+log = logging.getLogger(__name__)
+LEFT: Final = "interrupted: {} of {} URLs are left, which the next fetch of this segment goes on with"
+DONE: Final = "_fetch-done"
+"""What the folder of the logs is called while it is being removed."""
+INTERRUPTED: Final = "interrupted"
+"""Counted once if a signal came when all was fetched; bin/crawl stops then."""
+
+
+def fetch(
+    path: Path,
+    conf: Configuration,
+    *,
+    clock: Clock,
+    err: TextIO,
+    label: str = "",
+    threads: int | None = None,
+    watch: Watch | None = None,
+    serving: Callable[[], AbstractContextManager[None]] | None = None,
+) -> Counters:
+    """Fetch the segment at `path` and close it; returns the ledger's counts.
+
+    `watch` sees what happens, and may hold the fetch; `serving` is entered while requests are made.
+
+    Raises ConfigError without http.agent.name, StoreError for a segment that is fetched already, that has no fetch
+    list or that can't be written, and Interrupted after a signal (what was fetched until then is kept in the log).
+    """
+    _check_agent(conf)
+    Segment(path).finish()
+    Segment(path).check()
+    clock = SteadyClock(clock)
+    settings = FetchSettings.from_conf(conf, clock.now(), threads)
+    if settings.warc:
+        conf = archiving(conf)
+    log.info("Fetcher: segment %s, %d threads, queue mode %s", path, settings.threads, settings.queues.mode)
+    if settings.follow.depth > 0:
+        log.info("Fetcher: following outlinks to depth %d, at most %d", settings.follow.depth, settings.follow.most)
+    with ExitStack() as stack:
+        job = stack.enter_context(_job(path, conf, settings, clock, watched=watch is not None))
+        server = None if serving is None else serving()
+        ledger, stats = job.run(err, label, watch or Watch(label, clock), server)
+        if job.interrupted and ledger.settled < ledger.generated:
+            _report(ledger, stats)
+            raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
+        ledger.check(str(path))
+        job.close(ledger.generated)
+        mark_success(conf, job.segment.path)
+    _report(ledger, stats)
+    counters = ledger.counters()
+    if job.interrupted:
+        counters.add(INTERRUPTED)
+    return counters
+
+
+@contextmanager
+def _job(
+    path: Path, conf: Configuration, settings: FetchSettings, clock: Clock, *, watched: bool
+) -> Iterator[ListFetch | TaskFetch]:
+    """The fetch, by this process or by tasks, while nobody else can have it. At a good end its logs are removed."""
+    if runs_here(conf):
+        with fetched_here(path) as here, _working(Segment(here)) as work, cycles_seldom_sought():
+            if (work / BEGUN).exists():
+                raise StoreError(
+                    f"{path}: its fetch was begun with minutch.engine=spark: finish it so, "
+                    f"or remove {work} and fetch all of it again"
+                )
+            conf = _with_state(conf, here)
+            yield ListFetch(Segment(here), generate_files(here), work, conf, settings, clock, watched=watched)
+        return
+    from minutch.cycle.fetch.tasks import TaskFetch, one_attempt
+
+    segment, files = Segment(path.absolute()), generate_files(path)
+    with _working(segment) as work:
+        engine = engine_of(one_attempt(conf))
+        yield TaskFetch(engine, segment, len(files), work, conf, settings, watched=watched)
+
+
+def _check_agent(conf: Configuration) -> None:
+    if not (conf.get("http.agent.name") or "").strip():
+        raise ConfigError("nothing is fetched without a name: set http.agent.name in conf/nutch-site.xml")
+
+
+def _with_state(conf: Configuration, segment: Path) -> Configuration:
+    if conf.get(STATE_PROPERTY):
+        return conf
+    return conf.with_values({STATE_PROPERTY: str(state_folder(segment))})
+
+
+@contextmanager
+def _working(segment: Segment) -> Iterator[Path]:
+    """The folder of the logs, under a lock that keeps a second fetch off the segment; removed at a good end.
+
+    It is renamed first: a fetch that is killed while it removes the logs leaves a finished segment, not half a log.
+    """
+    work, done = segment.path / FETCHING, segment.path / DONE
+    try:
+        with lock(work):
+            remove(done)
+            if segment.has(CRAWL_FETCH) and not segment.is_half_fetched():
+                raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
+            yield work
+            work.rename(done)
+            remove(done)
+    except LockedError as exc:
+        raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
+    finally:
+        with suppress(OSError):
+            work.rmdir()  # unless there is a log in it
+
+
+def _report(ledger: Ledger, stats: FetchStats) -> None:
+    for line in (*result_table(ledger), *host_table(stats)):
+        log.info("Fetcher: %s", line)
+    for name, count in sorted(stats.events.items()):
+        if count:
+            log.info("Fetcher: %s=%d", name, count)

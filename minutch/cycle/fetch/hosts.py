@@ -1,0 +1,40 @@
+"""Which queue a URL belongs to: its host, registered domain or address. Pure but for the address look-up handed in.
+
+Source: org.apache.nutch.fetcher.FetchItem.create: queues are keyed without scheme and port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minutch.cycle.fetch.settings import BY_DOMAIN, BY_HOST, BY_IP
+from minutch.errors import UrlError
+from minutch.urls.domains import domain_name
+from minutch.urls.parts import parse
+
+Resolve = Callable[[str], str | None]
+"""Host name to address; None if it has none."""
+QueueKey = Callable[[str], str | None]
+"""URL to name of its queue; None if there is none, so that the URL can't be fetched."""
+
+
+def queue_key(mode: str, resolve: Resolve) -> QueueKey:
+    """The function that names the queue of a URL, by `fetcher.queue.mode`."""
+
+    def by_host(url: str) -> str | None:
+        try:
+            return parse(url).host.lower()
+        except UrlError:
+            return None
+
+    def by_domain(url: str) -> str | None:
+        try:
+            return domain_name(url)
+        except UrlError:
+            return None
+
+    def by_address(url: str) -> str | None:
+        host = by_host(url)
+        return None if host is None else resolve(host)
+
+    return {BY_HOST: by_host, BY_DOMAIN: by_domain, BY_IP: by_address}[mode]

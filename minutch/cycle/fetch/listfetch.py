@@ -1,0 +1,313 @@
+"""Fetches the URLs of fetch lists, in this process and those it starts, until each is settled in its log.
+
+    files of crawl_generate, logs of an earlier run ──> log-N of this one ──> part files, once all is settled
+
+It goes on where an earlier run was stopped, by whatever. The command does a whole segment so; where there are more
+machines, a task does one of its lists. The first signal finishes what is in flight, a second one stops at once; either
+way the URLs left are for the next run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import Final, Protocol, TextIO
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.cycle.fetch.closing import close_segment
+from minutch.cycle.fetch.display import Display
+from minutch.cycle.fetch.feeder import count_entries
+from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.log import Part
+from minutch.cycle.fetch.loop import Hooks
+from minutch.cycle.fetch.processes import FetchProcesses
+from minutch.cycle.fetch.session import FetchSession, Resumed, Share, open_session, resume
+from minutch.cycle.fetch.settings import FetchSettings, share_of
+from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetch.state import FetchState
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.telemetry import Publishers
+from minutch.cycle.fetch.warc import finish, recover
+from minutch.cycle.segment.store import Segment
+from minutch.errors import MinutchError
+
+log = logging.getLogger(__name__)
+
+FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
+STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STATE_PROPERTY: Final = "minutch.fetch.state"
+
+Tick = Callable[[Snapshot], None]
+Stops = Callable[[Callable[[], None]], AbstractContextManager[None]]
+"""While this lasts, what it is given is called when the fetch is to end. Any thread may call it."""
+
+
+class Interrupted(MinutchError):
+    """A signal ended the fetch before its time: the log is kept, and the next run goes on from it."""
+
+    exit_code = 130
+
+
+class Watcher(Protocol):
+    """Who sees a fetch from outside, and may hold it (`minutch.cycle.fetch.watch`)."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """The state of the fetch, once a second."""
+
+    def obeying(self, hold: Callable[[bool], None]) -> AbstractContextManager[None]:
+        """While this lasts, `hold` is called from any thread with what is wanted."""
+
+    def fetched(self, stats: FetchStats, urls: int) -> None:
+        """The fetch has ended, after `urls` of its list."""
+
+
+@dataclass
+class ListFetch:
+    """What a fetch works with, however many processes it takes. Its logs lie in `work`, numbered from `number`."""
+
+    segment: Segment
+    files: list[Path]
+    work: Path
+    conf: Configuration
+    settings: FetchSettings
+    clock: Clock
+    number: int = 0
+    watched: bool = False
+    stops: Stops | None = None
+    """Who ends it; without one, the signals of this process do."""
+    as_begun: bool = False
+    """Whether it is known that the settings are those of an earlier run."""
+    resumed: Resumed = field(default_factory=Resumed)
+    interrupted: bool = False
+
+    @property
+    def logs(self) -> list[Path]:
+        """Of this run and those before."""
+        return logs_in(self.work)
+
+    def run(
+        self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None] | None = None
+    ) -> tuple[Ledger, FetchStats]:
+        """Fetch, or go on; the ledger is that of all runs, the stats are this one's. Raises StoreError, Interrupted.
+
+        After a first signal (`interrupted`) some URLs may be left.
+        """
+        recover(self.segment, self.work, self.logs)
+        self.resumed = resume(self.logs)
+        if self.resumed.ledger.settled:
+            log.info("Fetcher: going on with an unfinished fetch, %d URLs are done", self.resumed.ledger.settled)
+            self.settings = self.settings if self.as_begun else _as_begun(self.settings, self.resumed)
+        ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
+        ledger.merge({int(k): v for k, v in self.resumed.ledger.outcomes.items()})
+        return ledger, stats
+
+    def close(self, listed: int) -> None:
+        """Put what was fetched into the segment; `listed` URLs are settled. Raises StoreError, FormatError."""
+        finish(self.segment, self.work)
+        close_segment(self.segment, self.logs, self.parts, self.conf, listed)
+
+    @property
+    def parts(self) -> list[Part]:
+        """What comes of it."""
+        parts = [Part.FETCH]
+        if self.settings.store_content:
+            parts.append(Part.CONTENT)
+        if self.settings.parse:
+            parts += [Part.PARSE_TEXT, Part.PARSE_DATA, Part.CRAWL_PARSE]
+        return parts
+
+    def share_session(self, share: Share, hooks: Hooks) -> FetchSession:
+        """One of several processes' share of the fetch."""
+        return self.session(share, hooks, self.state(), None)
+
+    def session(self, share: Share, hooks: Hooks, state: FetchState, total: int | None) -> FetchSession:
+        """One process's share of the fetch."""
+        hooks.busy_until = state.remember_busy
+        hooks.watched = self.watched
+        if self.settings.publish:
+            publishers = Publishers(self.conf, self.clock)
+            hooks.publish, hooks.ended = publishers.publish, publishers.close
+        return open_session(
+            self.segment,
+            self.files,
+            self.work / f"log-{self.number + share.index}",
+            self.conf,
+            share_of(self.settings, share.index, share.count),
+            self.clock,
+            state=state,
+            resumed=self.resumed,
+            share=share,
+            hooks=hooks,
+            total=total,
+        )
+
+    def state(self) -> FetchState:
+        """What is remembered of hosts."""
+        return FetchState(Path(self.conf.get(STATE_PROPERTY, "")))
+
+    def _fetch(
+        self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None]
+    ) -> tuple[Ledger, FetchStats]:
+        total = count_entries(self.files)
+        left = total - self.resumed.ledger.settled
+        display = Display(err, label)
+
+        def tick(snapshot: Snapshot) -> None:
+            display.tick(snapshot)
+            watcher.show(snapshot)
+
+        run = _run_alone if self.settings.processes == 1 else _run_together
+        try:
+            ledger, stats = run(self, tick, watcher, serving, left)
+        finally:
+            display.clear()
+        watcher.fetched(stats, ledger.settled)
+        ledger.generated = total
+        return ledger, stats
+
+
+def logs_in(work: Path) -> list[Path]:
+    """The logs of a fetch that works in a folder."""
+    return sorted(work.glob("log-*"))
+
+
+def _run_alone(
+    job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None], left: int
+) -> tuple[Ledger, FetchStats]:
+    with job.state() as state:
+        session = job.session(Share(), Hooks(tick=tick), state, left)
+        with serving:  # a thread: after the parse worker, which is a fork
+            asyncio.run(_run_with_signals(job, session, watcher))
+    return session.loop.ledger, session.loop.stats
+
+
+def _run_together(
+    job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None], left: int
+) -> tuple[Ledger, FetchStats]:
+    processes = FetchProcesses(job.settings.processes, job.share_session, tick, left)
+
+    def stop() -> None:
+        job.interrupted = True
+        processes.stop()
+
+    def kill() -> None:
+        processes.kill()
+        raise Interrupted(STOPPED)
+
+    with signals(stop, kill):
+        processes.start()  # before anything runs in a thread: then the children can be forks
+        with serving, watcher.obeying(processes.hold):
+            processes.run()
+    return processes.ledger, processes.stats
+
+
+@contextmanager
+def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
+    """The first of SIGNALS calls `first`, all others `second`, both in the main thread."""
+    seen = 0
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            first()
+            log.warning(FINISHING)  # who reads this may count on it
+        else:
+            second()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are somebody else's
+        return
+    before = [signal.signal(number, on_signal) for number in SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)
+
+
+async def _run_with_signals(job: ListFetch, session: FetchSession, watcher: Watcher) -> None:
+    """Run; after the first signal what is in flight is finished, a second one ends it at once."""
+    main = asyncio.ensure_future(session.run())
+    running = asyncio.get_running_loop()
+    seen = 0
+
+    def on_signal() -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            job.interrupted = True
+            if job.stops is None:
+                log.warning(FINISHING)
+            session.loop.leave()
+        else:
+            main.cancel()
+
+    stops = job.stops or (lambda stop: _signalled(running, stop))
+    try:
+        with (
+            stops(lambda: _from_outside(running, on_signal)),
+            watcher.obeying(lambda wanted: _from_outside(running, lambda: session.loop.hold(wanted))),
+        ):
+            await main
+    except asyncio.CancelledError:
+        if seen > 1:
+            raise Interrupted(STOPPED) from None
+        raise
+
+
+@contextmanager
+def _signalled(running: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+    """SIGNALS call `stop`."""
+    caught = []
+    for number in SIGNALS:
+        try:
+            running.add_signal_handler(number, stop)
+            caught.append(number)
+        except (ValueError, RuntimeError):
+            break  # not in the main thread: signals are somebody else's
+    try:
+        yield
+    finally:
+        for number in caught:
+            running.remove_signal_handler(number)
+
+
+def _from_outside(running: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    running.call_soon_threadsafe(call)
+
+
+def _as_begun(settings: FetchSettings, resumed: Resumed) -> FetchSettings:
+    """Settings for the rest of a fetch: a segment is parsed as a whole, or pages would count as parsed that are not."""
+    if not settings.parse or not settings.store_content:
+        return settings
+    if resumed.parsed or not resumed.ledger.outcomes.get(Outcome.FETCHED, 0):
+        return settings
+    log.warning("Fetcher: begun without fetcher.parse, so it ends without: minutch parse takes all pages")
+    return replace(settings, parse=False)
+
+
+@contextmanager
+def cycles_seldom_sought() -> Iterator[None]:
+    """Python looks for cycles every 20,000 objects, not every 700, and no more at what is there already.
+
+    A fetch makes hardly any: by default the looking takes a tenth of its time.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, before[2])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

@@ -1,0 +1,474 @@
+"""The fetch loop: as many chains at a time as there are threads, on one asyncio event loop.
+
+`_pump` starts chains as long as the queues yield; it runs when chains have ended and when the next queue wakes up, so
+nothing polls. Once a second `_tick` looks after limits: time, throughput, bandwidth, whatever hangs.
+
+Source: org.apache.nutch.fetcher.Fetcher.FetcherRun.run. A "thread" is a place for one chain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Final
+
+from minutch.clock import Clock
+from minutch.cycle.fetch.chain import FAILED, ROBOTS_DEFER, Chain, ChainRunner, pack_follow
+from minutch.cycle.fetch.feeder import Feeder, Later
+from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.log import FetchLog, Frame, Part
+from minutch.cycle.fetch.pause import Pause
+from minutch.cycle.fetch.queues import FetchItem, FetchQueues, QueuingStatus
+from minutch.cycle.fetch.recorder import ParsedPage, Recorder
+from minutch.cycle.fetch.settings import NEVER, FetchSettings
+from minutch.cycle.fetch.snapshot import Snapshot, details_of
+from minutch.cycle.fetch.stats import BandwidthGovernor, FetchStats, ThroughputGuard
+from minutch.cycle.fetch.warc import PageArchive
+from minutch.errors import MinutchError, StoreError
+from minutch.records import protocolstatus
+from minutch.records.protocolstatus import ProtocolStatus
+
+log = logging.getLogger(__name__)
+
+TICK: Final = 1.0
+"""Seconds between two looks at the limits."""
+SYNC_EVERY: Final = 0.25
+"""Seconds between two syncs of the log to the medium."""
+DETAILS_EVERY: Final = 4
+"""Ticks between two looks at single hosts, where somebody watches."""
+SHORTEST_WAIT: Final = 0.001
+"""Seconds; a timer is never set shorter."""
+
+_REFUSALS: Final = {
+    QueuingStatus.ABOVE_EXCEPTION_THRESHOLD: Outcome.SKIPPED_EXCEPTIONS,
+    QueuingStatus.HOST_BUSY: Outcome.DEFERRED,
+}
+
+
+@dataclass(slots=True)
+class _Running:
+    """A chain in flight and when its current request began (ms)."""
+
+    chain: Chain
+    since: int
+    hung: bool = False
+
+
+async def _nothing() -> None:
+    return
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What others want to hear of the loop; each may be left out."""
+
+    tick: Callable[[Snapshot], None] = lambda snapshot: None
+    publish: Callable[[str, str, dict[str, object]], None] = lambda kind, url, data: None
+    parsed: Callable[[Chain, ParsedPage], list[FetchItem]] = lambda chain, page: []
+    hand_over: Callable[[FetchItem], bool] = lambda item: False
+    busy_until: Callable[[str, int], None] = lambda queue_id, time: None
+    settled: Callable[[Frame], None] = lambda frame: None
+    nothing_to_do: Callable[[], bool] = lambda: True
+    """Asked when all is done: False if more items may come from elsewhere."""
+    begun: Callable[[], Awaitable[None]] = _nothing
+    """Awaited before the first page."""
+    watched: bool = False
+    """Whether somebody looks at details."""
+    ended: Callable[[], None] = lambda: None
+    """Called in a thread when the loop has ended."""
+
+
+@dataclass(slots=True)
+class FetchLoop:
+    """Runs one fetch, or one process's share of it, to its end."""
+
+    settings: FetchSettings
+    clock: Clock
+    queues: FetchQueues
+    feeder: Feeder
+    recorder: Recorder
+    log: FetchLog
+    ledger: Ledger
+    stats: FetchStats
+    hooks: Hooks = field(default_factory=Hooks)
+    total: int | None = None
+    """Listed URLs altogether, if known; for the time left."""
+    pause: Pause = field(default_factory=Pause)
+    archive: PageArchive | None = None
+    """Where answers are archived (fetcher.warc)."""
+    runner: ChainRunner = field(init=False)
+    _threads: int = field(init=False, default=1)
+    _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
+    _stopping: Outcome | None = field(init=False, default=None)
+    _leaving: bool = field(init=False, default=False)
+    _end: asyncio.Future[None] = field(init=False)
+    _woken: bool = field(init=False, default=False)
+    _timer: asyncio.TimerHandle | None = field(init=False, default=None)
+    _timer_due: int = field(init=False, default=0)
+    _started: float = field(init=False, default=0.0)
+    _last_start: int = field(init=False, default=0)
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Fetch everything. Raises StoreError if the log can't be written; what is logged stays."""
+        loop = asyncio.get_running_loop()
+        self._end = loop.create_future()
+        self._started = self.clock.monotonic()
+        self._last_start = self.clock.now()
+        self._threads = self.settings.threads
+        helpers = [loop.create_task(self._watch()), loop.create_task(self._sync())]
+        try:
+            await self.hooks.begun()
+            self._pump()
+            await self._end
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            for task in [*helpers, *self._running]:
+                task.cancel()
+            await asyncio.gather(*helpers, *self._running, return_exceptions=True)
+
+    def stop(self, outcome: Outcome) -> None:
+        """Begin nothing new; what is in flight is finished, the rest ends with `outcome`."""
+        if self._stopping is None and not self._leaving:
+            self._stopping = outcome
+            try:
+                self._drop_waiting(outcome)
+            except MinutchError as exc:
+                self._abort(exc)
+            self._pump()
+
+    def leave(self) -> None:
+        """Begin nothing new; what is in flight is finished, the rest is left to the next run, as after a kill."""
+        self._leaving = True
+        self.hold(False)
+        self._pump()
+
+    def hold(self, wanted: bool) -> None:
+        """Begin no request until this is called with False; limits of time move by as long as that takes."""
+        now = self.clock.now()
+        if wanted:
+            if not self._leaving:
+                log.info("the fetch is held: nothing new is asked for")
+                self.pause.begin(now)
+            return
+        lasted = self.pause.end(now)
+        if lasted:
+            log.info("the fetch goes on, after %.1f s", lasted / 1000)
+            limit = self.queues.settings.time_limit
+            if limit != NEVER:
+                self.queues.settings = replace(self.queues.settings, time_limit=limit + lasted)
+            for running in self._running.values():
+                running.since += lasted
+            self._started += lasted / 1000
+            self._last_start = now
+            self._pump()
+
+    @property
+    def stopping(self) -> bool:
+        """No new chains are begun, and what waits is given up."""
+        return self._stopping is not None
+
+    def _pump(self) -> None:
+        self._woken = False
+        if self._end.done():
+            return
+        try:
+            now = self.clock.now()
+            if not (self._leaving or self.pause.is_on):
+                self._feed(now)
+            while self._free_at(now) == now and (item := self.queues.take(now)) is not None:
+                self._start(item, now)
+            if self._is_done():
+                self._end.set_result(None)
+            else:
+                self._set_timer(now)
+        except MinutchError as exc:
+            self._abort(exc)
+
+    def add(self, item: FetchItem) -> None:
+        """Queue an item that comes from elsewhere (a followed link, another process); both have it in their logs."""
+        if self._leaving:
+            return
+        outcome = self._queue(item, self.clock.now())
+        if outcome is not None:
+            self._skip(item, outcome)
+
+    def wake(self) -> None:
+        """Check again for something to do, once for all that happens meanwhile."""
+        if not self._woken:
+            self._woken = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
+    def _abort(self, error: BaseException) -> None:
+        if not self._end.done():
+            self._end.set_exception(error)
+
+    def _is_done(self) -> bool:
+        if self._leaving:
+            return not self._running
+        return self.feeder.done and not self.queues.size and not self._running and self.hooks.nothing_to_do()
+
+    def _free_at(self, now: int) -> int | None:
+        """When one more chain may start: `now`, later as long as threads are being started, None if all are at work."""
+        running = self._in_flight()
+        if running >= self._threads or self._leaving or self.pause.is_on:
+            return None
+        return now if running < self._started_threads() else now + self.settings.start_delay
+
+    def _in_flight(self) -> int:
+        """Chains that take a place."""
+        return len(self._running) - self.recorder.parsing
+
+    def _started_threads(self) -> int:
+        """Threads that have started: one more every fetcher.threads.start.delay ms at the beginning."""
+        delay = self.settings.start_delay
+        if delay <= 0:
+            return self._threads
+        elapsed = (self.clock.monotonic() - self._started) * 1000
+        return min(self._threads, 1 + int(elapsed / delay))
+
+    def _feed(self, now: int) -> None:
+        depth = self.settings.queue_depth
+        while not self.feeder.done and (self._stopping is not None or self.queues.size < depth):
+            found = self.feeder.next()
+            if isinstance(found, Later):
+                return  # until `wake`
+            if found is None:
+                self.queues.feeding = False
+            elif isinstance(found, tuple):
+                self._skip(FetchItem(found[0], found[1], "", found[0]), found[2])
+            else:
+                outcome = self._queue(found, now)
+                if outcome is not None:
+                    self._skip(found, outcome)
+
+    def _queue(self, item: FetchItem, now: int) -> Outcome | None:
+        """None if the item is queued, else how it ends."""
+        if self._stopping is not None:
+            return self._stopping
+        if self.queues.time_limit_exceeded(now):
+            return Outcome.SKIPPED_TIMELIMIT
+        return _REFUSALS.get(self.queues.add(item, now))
+
+    def _start(self, item: FetchItem, now: int) -> None:
+        chain = Chain.of(item)
+        self._last_start = now
+        task = asyncio.get_running_loop().create_task(self._run(chain))
+        self._running[task] = _Running(chain, now)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._abort(error)
+        self.wake()
+
+    async def _run(self, chain: Chain) -> None:
+        try:
+            await self.runner.run(chain)
+        except asyncio.CancelledError:
+            running = self._running.get(asyncio.current_task())  # type: ignore[arg-type]
+            if running is None or not running.hung:
+                raise
+            self.runner.fail(chain, _timeout(self.settings.hung_after))
+        except StoreError:
+            raise
+        except Exception as exc:
+            log.exception("fetch of %s failed with: %s", chain.item.url, exc)
+            self.runner.fail(chain, FAILED)
+        self._settle(chain)
+
+    def _settle(self, chain: Chain) -> None:
+        if chain.put_back and not chain.redirects:
+            return
+        self._write(chain.frame)
+
+    def _write(self, frame: Frame) -> None:
+        if self.archive is not None:
+            self.archive.keep(frame)
+        self.log.append(frame)
+        if frame.listed:
+            self.ledger.settle(frame.outcome, len(frame.listed))
+        elif frame.outcome is Outcome.FOLLOWED:
+            self.ledger.settle(Outcome.FOLLOWED)
+        self.hooks.settled(frame)
+
+    # -- what chains ask for (Handover) ------------------------------------------------------------------------
+
+    def purged(self, items: list[FetchItem], outcome: Outcome, reason: str) -> None:
+        """Give up items that wait no longer."""
+        for item in items:
+            self._skip(item, outcome, reason)
+
+    def parsed(self, chain: Chain, page: ParsedPage) -> None:
+        """Publish a parsed page, and queue its links that are to be followed now."""
+        if self.settings.publish:
+            for url, data in page.events:
+                self.hooks.publish("REPORT", url, data)
+        for item in self.hooks.parsed(chain, page):
+            chain.frame.add(Part.FOLLOW, item.url, pack_follow(item))
+            if not (self._leaving or self.hooks.hand_over(item)):
+                self.add(item)
+
+    def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
+        """Pass an event on."""
+        self.hooks.publish(kind, url, data)
+
+    def hand_over(self, chain: Chain, item: FetchItem) -> bool:
+        """Give a redirect's target to the process that owns its host, or to the next run."""
+        target = FetchItem(item.url, item.datum, item.queue_id, None, item.depth, chain.redirects + 1)
+        if not (self._leaving or self.hooks.hand_over(target)):
+            return False
+        chain.frame.add(Part.FOLLOW, target.url, pack_follow(target))
+        return True
+
+    def busy_until(self, queue_id: str, time: int, now: int) -> None:
+        """Let a queue rest; if that takes longer than anybody waits, give it up."""
+        self.hooks.busy_until(queue_id, time)
+        self.queues.rest_until(queue_id, time, now)
+        if time - now > self.settings.hung_after:
+            self.purged(self.queues.drop(queue_id), Outcome.DEFERRED, Outcome.DEFERRED.reason)
+
+    def _skip(self, item: FetchItem, outcome: Outcome, reason: str | None = None) -> None:
+        frame = Frame(outcome, [] if item.listed is None else [item.listed])
+        if item.listed is None:
+            frame.outcome = Outcome.FOLLOWED
+        url = item.url if item.listed is None else item.listed
+        self.recorder.skipped(frame, url, item.datum, reason or outcome.reason, self.clock.now())
+        if outcome.event and reason is None:
+            self.stats.events[outcome.event] += 1
+        self._write(frame)
+
+    def _drop_waiting(self, outcome: Outcome) -> None:
+        dropped = self.queues.drop_all()
+        if dropped:
+            log.warning("%s: dropping %d queued URLs", outcome.reason, len(dropped))
+        for item in dropped:
+            self._skip(item, outcome)
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def _set_timer(self, now: int) -> None:
+        """Wake up when a queue yields again and a thread is free for it."""
+        ready, free = self.queues.next_ready(), self._free_at(now)
+        if ready is None or free is None:
+            return
+        due = max(ready, free)
+        if self._timer is not None:
+            if now < self._timer_due <= due:
+                return
+            self._timer.cancel()
+        wait = max((due - now) / 1000, SHORTEST_WAIT)
+        self._timer_due = due
+        self._timer = asyncio.get_running_loop().call_later(wait, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._pump()
+
+    async def _sync(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SYNC_EVERY)
+            try:
+                if self.archive is not None:
+                    await loop.run_in_executor(None, self.archive.sync)
+                await loop.run_in_executor(None, self.log.sync)
+            except OSError as exc:
+                self._abort(StoreError(f"{self.log.path}: can't sync the fetch log: {exc.strerror}"))
+
+    async def _watch(self) -> None:
+        guard = ThroughputGuard(self.settings.pressure)
+        governor = BandwidthGovernor(self.settings.pressure)
+        pages, size = 0, 0
+        for number in count():
+            await asyncio.sleep(TICK)
+            stats = self.stats
+            details = self.hooks.watched and number % DETAILS_EVERY == 0
+            snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
+            pages, size = stats.pages, stats.bytes
+            try:
+                self.tick(snapshot, guard, governor)
+            except MinutchError as exc:
+                self._abort(exc)
+
+    def tick(self, snapshot: Snapshot, guard: ThroughputGuard, governor: BandwidthGovernor) -> None:
+        """The once-a-second look at all limits."""
+        now = self.clock.now()
+        self.hooks.tick(snapshot)
+        if self.pause.is_on:
+            return
+        if guard.too_slow(snapshot.pages_last_second, now):
+            self.stop(Outcome.SKIPPED_THROUGHPUT)
+        if self.queues.time_limit_exceeded(now):
+            self.stop(Outcome.SKIPPED_TIMELIMIT)
+        places = len(self.queues.queues) * self.settings.queues.max_threads
+        change = governor.adjust(self.stats.bytes, self._in_flight(), self._threads, places)
+        if change:
+            self._threads = max(1, self._threads + change)
+            log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._threads)
+        self._look_for_hung(now)
+        self._give_up_deferred(now)
+        self._pump()
+
+    def _look_for_hung(self, now: int) -> None:
+        limit = self.settings.hung_after
+        for task, running in list(self._running.items()):
+            if now - running.since > limit and not (running.hung or running.chain.parsing):
+                running.hung = True
+                self.stats.events["hung_threads_total"] += 1
+                log.warning("fetch of %s hangs for %d ms: given up", running.chain.item.url, now - running.since)
+                task.cancel()
+        idle = not self._running and self.queues.size and now - self._last_start > limit
+        if idle and not self.queues.resting_on_purpose():
+            log.warning("no new request for %d ms", now - self._last_start)
+            self.stop(Outcome.SKIPPED_TIMEOUT)
+
+    def _give_up_deferred(self, now: int) -> None:
+        """Leave hosts whose robots.txt defers visits to a later fetch, where this one waits for nothing else."""
+        wait = self.settings.robots.defer_wait
+        if wait < 0 or self._running or not self.feeder.done or not self.queues.size:
+            return
+        dropped = self.queues.drop_deferred(wait, now)
+        if dropped:
+            log.info("%d URLs of deferred hosts are left to a later fetch", len(dropped))
+            self.stats.events["robots_defer_visits_dropped_total"] += len(dropped)
+            self.purged(dropped, Outcome.DEFERRED, ROBOTS_DEFER)
+
+    def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
+        """The state of the fetch; `pages` and `size` are those of the last second."""
+        queues, stats, now = self.queues, self.stats, self.clock.now()
+        return Snapshot(
+            active=self._in_flight(),
+            threads=self._threads,
+            waiting=queues.size,
+            queues=len(queues.queues),
+            blocked=len(queues.blocked),
+            pages=stats.pages,
+            errors=stats.errors,
+            bytes=stats.bytes,
+            pages_last_second=pages,
+            bytes_last_second=size,
+            seconds=self.clock.monotonic() - self._started - self.pause.lasting(now) / 1000,
+            longest_rest=queues.oldest_rest(now) / 1000,
+            done=self.ledger.settled,
+            total=self.total,
+            events=stats.events,
+            longest_queue=queues.longest_queue() / 1000,
+            oldest_wait=(now - min((running.since for running in self._running.values()), default=now)) / 1000,
+            requests=stats.requests,
+            request_ms=stats.request_ms,
+            paused=self.pause.is_on,
+            details=details_of(self.ledger, stats, queues, now) if details else None,
+        )
+
+
+def _timeout(milliseconds: int) -> ProtocolStatus:
+    return ProtocolStatus(
+        protocolstatus.EXCEPTION, [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"]
+    )

@@ -1,0 +1,302 @@
+"""Parsing while fetching (fetcher.parse=true), in a process of its own, and the links to follow at once.
+
+A page goes to the parse worker as soon as that is free; what is fetched while it is busy goes together afterwards, so
+batches are as large as the load. Meanwhile a page takes no place among the threads, unless a whole batch waits. A page
+that the worker can't bring to an end (parser.timeout, parser.worker.memory, a crash) ends as a failed parse with the
+reason; a fresh worker takes the others. As long as a worker does not get on, a second one, third one … works beside it.
+
+    item = long fetch time (ms), serialized Content, as it is stored      what a worker is given
+
+Links are followed as by fetcher.follow.outlinks.* of org.apache.nutch.fetcher.FetcherThread.output: the first few of a
+page (in the order of Java's HashSet), each once a host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.cycle.fetch.chain import Chain
+from minutch.cycle.fetch.closing import stored_compression
+from minutch.cycle.fetch.hosts import QueueKey
+from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.recorder import ParsedPage
+from minutch.cycle.fetch.settings import FetchSettings, FollowSettings
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.parse.output import PageOutput
+from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
+from minutch.cycle.parse.page import PageParser, PageResult, ParseTask, ReadPage
+from minutch.cycle.parse.worker import POLL, Running, WorkerPool, pool_settings
+from minutch.errors import FormatError, ParseError
+from minutch.hadoop.formats.javahash import hash_map_order, string_hash
+from minutch.plugin.points import ParseResult
+from minutch.records.content import Content
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
+from minutch.records.metadata import FETCH_STATUS_KEY
+from minutch.records.parsestatus import ParseStatus
+from minutch.urls.parts import host_of
+
+log = logging.getLogger(__name__)
+
+BATCH: Final = 256
+"""Pages that go to a worker together at most."""
+BATCH_BYTES: Final = 3 << 20
+"""No further page goes along beyond this."""
+MOST_WORKERS: Final = 4
+"""Workers at the same time, all but one of which do not get on."""
+LATE: Final = 2.0
+"""Seconds after which a batch counts as not getting on."""
+
+_Waiting = tuple[bytes, asyncio.Future[ParsedPage]]
+
+
+class FetchParser:
+    """Parses pages as they are fetched."""
+
+    def __init__(self, conf: Configuration, segment_name: str, settings: FetchSettings) -> None:
+        """Starts the worker at once: before this process has threads or an event loop."""
+        task = partial(FetchTask, conf, segment_name, links=settings.follow.depth > 0, events=settings.publish)
+        limits = pool_settings(conf)
+        limits["workers"] = MOST_WORKERS
+        if limits["timeout"] <= 0:
+            limits["timeout"] = settings.hung_after / 1000
+        self._pool: WorkerPool[ParsedPage] = WorkerPool(task, **limits)
+        self._pool.warm_up()
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
+        self._running: dict[int, _Batch] = {}
+        self._pages = 0
+        self._handing_out = False
+
+    @property
+    def pages(self) -> int:
+        """Pages that wait or are with a worker and take no place meanwhile: none while a whole batch waits."""
+        full = len(self._waiting) >= BATCH or self._waiting_bytes >= BATCH_BYTES
+        return 0 if full else self._pages
+
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+        """The records of a page that was fetched at `fetch_time`, from its serialized Content."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[ParsedPage] = loop.create_future()
+        item = pack_page(stored, fetch_time)
+        self._waiting.append((item, future))
+        self._waiting_bytes += len(item)
+        self._pages += 1
+        if not self._handing_out:  # what has come by then goes along
+            self._handing_out = True
+            loop.call_soon(self._hand_out)
+        try:
+            return await future
+        finally:
+            self._pages -= 1
+
+    def close(self) -> None:
+        """End the workers, whatever they are at."""
+        for batch in self._running.values():
+            batch.forget()
+        self._running.clear()
+        self._pool.close()
+
+    def _hand_out(self) -> None:
+        """Give a worker what waits, unless one that gets on is at work."""
+        self._handing_out = False
+        late = sum(batch.late for batch in self._running.values())
+        if not self._waiting or len(self._running) > late or len(self._running) >= MOST_WORKERS:
+            return
+        taken: list[_Waiting] = []
+        size = 0
+        while self._waiting and len(taken) < BATCH and size < BATCH_BYTES:
+            taken.append(self._waiting.popleft())
+            size += len(taken[-1][0])
+        self._waiting_bytes -= size
+        try:
+            batch = _Batch(self, self._pool, taken)
+        except Exception as exc:
+            _fail((future for _, future in taken), exc)
+            return
+        self._running[id(batch)] = batch
+
+    def done(self, batch: _Batch) -> None:
+        """A batch has its results, or does not get on: look what else can be done."""
+        if batch.finished:
+            self._running.pop(id(batch), None)
+        self._hand_out()
+
+
+class _Batch:
+    """Pages that are with a worker. Its connection is watched, and polled from time to time."""
+
+    def __init__(self, parser: FetchParser, pool: WorkerPool[ParsedPage], pages: list[_Waiting]) -> None:
+        self._parser = parser
+        self._pool = pool
+        self._futures = [future for _, future in pages]
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self.late = False
+        self.finished = False
+        self._running: Running[ParsedPage] = pool.begin([item for item, _ in pages])
+        self._watch()
+
+    def _watch(self) -> None:
+        self._descriptor = self._running.connection.fileno()
+        self._loop.add_reader(self._descriptor, self._look)
+        self._timer = self._loop.call_later(POLL, self._look)
+
+    def forget(self) -> None:
+        """Stop watching."""
+        self._loop.remove_reader(self._descriptor)
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        self.forget()
+        try:
+            pages = self._pool.collect(self._running)
+        except Exception as exc:
+            self.finished = True
+            _fail(self._futures, exc)
+            self._parser.done(self)
+            return
+        if pages is None:
+            self._watch()
+            if not self.late and self._loop.time() - self._began > LATE:
+                self.late = True
+                self._parser.done(self)
+            return
+        self.finished = True
+        for future, page in zip(self._futures, pages, strict=True):
+            if not future.done():
+                future.set_result(page)
+        self._parser.done(self)
+
+
+def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> None:
+    """No worker could be had, or its answer not be read: whoever waits gets the error, and goes on."""
+    log.error("no parse: %s: %s", type(error).__name__, error)
+    for future in futures:
+        if not future.done():
+            future.set_exception(ParseError(f"no parse: {type(error).__name__}: {error}"))
+
+
+class LinkFollower:
+    """Picks the links of a parsed page that are fetched in the same run."""
+
+    def __init__(self, settings: FollowSettings, queues: FetchQueues, key: QueueKey, stats: FetchStats) -> None:
+        self._settings = settings
+        self._queues = queues
+        self._key = key
+        self._stats = stats
+
+    def follow(self, chain: Chain, page: ParsedPage, now: int) -> list[FetchItem]:
+        """Items for the links to fetch; empty if the page lies too deep or time is up."""
+        depth = chain.item.depth
+        if depth >= self._settings.depth or self._queues.time_limit_exceeded(now):
+            return []
+        return [item for url, links in page.outlinks for item in self._of(url, links, depth + 1, now)]
+
+    def _of(self, url: str, links: Sequence[str], depth: int, now: int) -> list[FetchItem]:
+        queue_id = self._key(url)
+        if queue_id is None:
+            return []
+        seen = self._queues.queue(queue_id, now).seen
+        if seen is None:
+            return []
+        seen.add(string_hash(url))
+        distinct = list(dict.fromkeys(links))
+        self._stats.events["outlinks_detected_total"] += len(distinct)
+        host = host_of(url)
+        items: list[FetchItem] = []
+        for link in _java_order(distinct, len(links)):
+            if len(items) >= self._settings.per_page:
+                break
+            code = string_hash(link)
+            if (self._settings.ignore_external and host_of(link) != host) or code in seen:
+                continue
+            seen.add(code)
+            target = self._key(link)
+            if target is not None:
+                items.append(FetchItem(link, CrawlDatum(STATUS_LINKED, self._settings.interval), target, None, depth))
+        self._stats.events["outlinks_following_total"] += len(items)
+        return items
+
+
+def _java_order(urls: list[str], capacity: int) -> list[str]:
+    """The order in which a java.util.HashSet made for `capacity` entries gives them."""
+    size = 1
+    while size < max(capacity, 1):
+        size *= 2
+    return [urls[i] for i in hash_map_order([string_hash(url) for url in urls], size)]
+
+
+_HEAD: Final = struct.Struct(">q")
+
+
+def pack_page(stored: bytes, fetch_time: int) -> bytes:
+    """A page as it goes to a worker."""
+    return _HEAD.pack(fetch_time) + stored
+
+
+class FetchTask(ParseTask[ParsedPage]):
+    """Parses pages that were fetched with success."""
+
+    answers = (ParsedPage, PackedDocument, ParseStatus)
+
+    def __init__(self, conf: Configuration, segment_name: str, *, links: bool, events: bool) -> None:
+        """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT events."""
+        parser = PageParser(conf, segment_name, fetching=True)
+        super().__init__(parser, DocumentPacker.compressing(stored_compression(conf)))
+        self._links = links
+        self._events = events
+
+    def run(self, item: bytes) -> ReadPage | FormatError:
+        """Parse a page. Its fetch status comes back afterwards: most parsers hand the page's own metadata on."""
+        page = super().run(item)
+        if isinstance(page, ReadPage) and isinstance(page.result, ParseResult):
+            page.content.metadata.add(FETCH_STATUS_KEY, str(STATUS_FETCH_SUCCESS))
+        return page
+
+    def _page(self, item: bytes) -> ReadPage:
+        content = Content.from_bytes(memoryview(item)[_HEAD.size :])
+        *others, _ = content.metadata.pop(FETCH_STATUS_KEY)
+        if others:
+            content.metadata[FETCH_STATUS_KEY] = others  # the server's own
+        return ReadPage(content, *_HEAD.unpack_from(item))
+
+    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> ParsedPage:
+        content = page.content
+        parsed = ParsedPage(documents)
+        if isinstance(page.result, str) and not result.outputs:
+            parsed.signature = self._parser.signature_of(content)
+        parsed.failed = self._is_given_up(page, result)
+        for output in result.outputs:
+            if self._links:
+                parsed.outlinks.append((output.url, [link.to_url for link in output.data.outlinks]))
+            if self._events:
+                parsed.events.append((output.url, _event(output, page.time)))
+            if output.url == content.url:
+                parsed.status = output.data.status
+        return parsed
+
+    def _is_given_up(self, page: ReadPage, result: PageResult) -> bool:
+        succeeded = isinstance(page.result, ParseResult) and page.result.is_success
+        return self._parser.deletes_failed and not succeeded and not result.outputs
+
+    def _damaged(self, error: FormatError) -> ParsedPage:
+        raise error  # the fetcher itself has just serialized the page
+
+
+def _event(output: PageOutput, fetch_time: int) -> dict[str, object]:
+    """The data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher adds the score."""
+    data = output.data
+    return {
+        "outlinks": [{"url": link.to_url, "anchor": link.anchor} for link in data.outlinks],
+        "title": data.title,
+        "content-type": data.content_meta.first("content-type"),
+        "fetchTime": fetch_time,
+        "content-language": data.content_meta.first("content-language"),
+    }

@@ -1,0 +1,244 @@
+"""Makes the records that a fetched page leaves in the segment: crawl_fetch, content, and what parsing adds.
+
+Source: org.apache.nutch.fetcher.FetcherThread.output. One difference: a ProtocolStatus belongs to one page here, while
+in Nutch all successes share one object and with it the last modified time of whichever page had one.
+
+A URL that was not asked for (time limit, purged queue, deferral, …) gets a record too: status `linked` with score 0
+and `_pst_` notfetching(20) and the reason. Nutch writes none, so such URLs vanish without a trace; its updatedb, like
+ours, leaves a known URL as it was for that record. `fetcher.record.skipped=false` restores Nutch's way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from minutch.cycle.fetch.decisions import skipped_status
+from minutch.cycle.fetch.log import Frame, Part
+from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.fetch.visits import robots_visits, visit
+from minutch.cycle.parse.packing import PackedDocument
+from minutch.errors import MinutchError
+from minutch.hadoop.formats.writables import Text
+from minutch.plugin.points import ScoringFilter
+from minutch.records import crawldatum as status
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import CONTENT_TYPE_KEY, FETCH_STATUS_KEY, PROTO_STATUS_KEY, SEGMENT_NAME_KEY
+from minutch.records.parsestatus import ParseStatus
+from minutch.records.protocolstatus import ProtocolStatus
+
+log = logging.getLogger(__name__)
+
+PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
+CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
+
+
+@dataclass(slots=True)
+class ParsedPage:
+    """What parsing made of one page: records for the segment, and what the fetcher itself needs to know."""
+
+    documents: list[PackedDocument] = field(default_factory=list)
+    status: ParseStatus | None = None
+    """Status of the page itself; None if it was not parsed."""
+    signature: bytes | None = None
+    """The signature of a page that was not parsed; that of a parsed page is in its crawl_parse records."""
+    failed: bool = False
+    """Nothing could parse it, and such pages are to be given up (parser.delete.failed.parse)."""
+    outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Parsed URLs with their outlinks as stored, where links are followed at once."""
+    events: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+    """The data of a REPORT event for each parsed URL, where events are published."""
+
+
+class PageParser(Protocol):
+    """Parses a page while it is fetched (fetcher.parse=true)."""
+
+    @property
+    def pages(self) -> int:
+        """Pages that are being parsed, and take no place of the fetch meanwhile."""
+        ...
+
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+        """The records of a page, by its serialized Content; without a status if nothing could parse it."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is being parsed."""
+
+
+class Scoring(Protocol):
+    """The part of the scoring filters that a fetch needs."""
+
+    def initial_score(self, url: str, datum: CrawlDatum) -> None: ...
+
+    def pass_score_before_parsing(self, url: str, datum: CrawlDatum, content: Content) -> None: ...
+
+
+class NoScoring(ScoringFilter):
+    """Scoring that leaves everything as it is; for tests and plain tools."""
+
+    def __init__(self) -> None:
+        pass
+
+
+class Recorder:
+    """Turns fetched pages into records in a frame of the fetch log."""
+
+    def __init__(
+        self,
+        segment_name: str,
+        settings: FetchSettings,
+        scoring: Scoring,
+        *,
+        content_type: Callable[[str, str, bytes], str | None],
+        signature: Callable[[Content], bytes],
+        parser: PageParser | None = None,
+    ) -> None:
+        """`content_type(declared, url, data)` is the type to store, `signature` that of an unparsed page."""
+        self._segment_name = segment_name
+        self._settings = settings
+        self._scoring = scoring
+        self._content_type = content_type
+        self._signature = signature
+        self._parser = parser
+
+    def page(
+        self,
+        frame: Frame,
+        url: str,
+        datum: CrawlDatum,
+        content: Content | None,
+        protocol_status: ProtocolStatus | None,
+        fetch_status: int,
+        now: int,
+    ) -> None:
+        """Record one URL that is not parsed; changes `datum` as Nutch does."""
+        self._begin(url, datum, content, protocol_status, fetch_status, now)
+        if content is not None and fetch_status == status.STATUS_FETCH_SUCCESS and self._settings.signature:
+            datum.signature = self._signature(content)
+        self._end(frame, url, datum, None if content is None else self._stored(content, datum.status))
+
+    def visited(
+        self, frame: Frame, url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
+    ) -> None:
+        """Keep an answer for the WARC files, whatever it is (fetcher.warc); before `fetched`, which writes `datum`."""
+        if self._settings.warc:
+            answer = visit(url, datum, content, status, now)
+            if answer is not None:
+                frame.visits.append(answer)
+
+    async def fetched(
+        self,
+        frame: Frame,
+        url: str,
+        datum: CrawlDatum,
+        content: Content | None,
+        protocol_status: ProtocolStatus,
+        fetch_status: int,
+        now: int,
+    ) -> ParsedPage | None:
+        """Record what a request gave. Returns what parsing found, if pages are parsed and this is one."""
+        if self._parser is None or content is None or fetch_status != status.STATUS_FETCH_SUCCESS:
+            self.page(frame, url, datum, content, protocol_status, fetch_status, now)
+            return None
+        self._begin(url, datum, content, protocol_status, fetch_status, now)
+        stored = self._stored(content, fetch_status)
+        parsed = await self._parser.parse(stored, now)
+        if parsed.signature is not None:
+            datum.signature = parsed.signature
+        if parsed.failed:
+            datum.status = status.STATUS_PARSE_FAILED
+            content.metadata[FETCH_STATUS_KEY].pop()
+            stored = self._stored(content, datum.status)
+        self._end(frame, url, datum, stored)
+        for document in parsed.documents:
+            frame.add_document(document)
+        for _, data in parsed.events:
+            data["score"] = datum.score
+        return parsed
+
+    def _begin(
+        self,
+        url: str,
+        datum: CrawlDatum,
+        content: Content | None,
+        protocol_status: ProtocolStatus | None,
+        fetch_status: int,
+        now: int,
+    ) -> None:
+        """What datum and content carry into a parse."""
+        datum.status = fetch_status
+        datum.fetch_time = now
+        if protocol_status is not None:
+            datum.metadata[PROTO_STATUS] = protocol_status
+        if content is None:
+            return
+        content_type = self._content_type(content.content_type, content.url, content.content)
+        content.content_type = content_type or ""
+        if content_type is not None:
+            datum.metadata[CONTENT_TYPE] = Text(content_type)
+        content.metadata.set(SEGMENT_NAME_KEY, self._segment_name)
+        try:
+            self._scoring.pass_score_before_parsing(url, datum, content)
+        except MinutchError as exc:
+            log.warning("can't pass the score of %s on: %s", url, exc)
+
+    @property
+    def parses(self) -> bool:
+        """Whether pages are parsed while they are fetched."""
+        return self._parser is not None
+
+    @property
+    def parsing(self) -> int:
+        """Pages that are being parsed, and take no place of the fetch meanwhile."""
+        return 0 if self._parser is None else self._parser.pages
+
+    def close(self) -> None:
+        """Give up what is being parsed."""
+        if self._parser is not None:
+            self._parser.close()
+
+    @staticmethod
+    def _stored(content: Content, fetch_status: int) -> bytes:
+        """The content as it is stored and parsed, with its fetch status."""
+        content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
+        return content.to_bytes()
+
+    def _end(self, frame: Frame, url: str, datum: CrawlDatum, stored: bytes | None) -> None:
+        """Write datum and content down."""
+        frame.add(Part.FETCH, url, datum.to_bytes())
+        if stored is not None and self._settings.store_content:
+            frame.add(Part.CONTENT, url, stored)
+
+    def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:
+        """Record a redirect's target that is left for a later round."""
+        try:
+            self._scoring.initial_score(url, datum)
+        except MinutchError as exc:
+            log.error("can't score %s: %s", url, exc)
+        self.page(frame, url, datum, None, None, status.STATUS_LINKED, now)
+
+    def initial_score(self, url: str, datum: CrawlDatum) -> None:
+        """Score a redirect's target that is fetched now."""
+        try:
+            self._scoring.initial_score(url, datum)
+        except MinutchError as exc:
+            log.error("can't score %s: %s", url, exc)
+
+    def skipped(self, frame: Frame, url: str, datum: CrawlDatum, reason: str, now: int) -> None:
+        """Record a URL that was not asked for, so that updatedb leaves it as it is."""
+        if self._settings.record_skipped:
+            datum.score = 0.0
+            self.page(frame, url, datum, None, skipped_status(reason), status.STATUS_LINKED, now)
+
+    def robots_txt(self, frame: Frame, contents: list[Content], now: int) -> None:
+        """Store robots.txt files that were fetched (fetcher.store.robotstxt)."""
+        for content in contents:
+            content.content_type = self._content_type(content.content_type, content.url, content.content) or ""
+            if self._settings.store_content:
+                frame.add(Part.CONTENT, content.url, content.to_bytes())
+        if self._settings.warc:
+            frame.visits += robots_visits(contents, now)

@@ -1,0 +1,269 @@
+"""Puts a fetch together: configuration and plugins in, a `FetchLoop` that can run out. One process's share of it.
+
+The factory of protocols is asked once for each scheme, unless a host has a protocol of its own.
+
+With more than one process each has the queues whose name hashes to its number, its own log, and nobody else's hosts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.cycle.fetch.addresses import Addresses, nothing_to_learn
+from minutch.cycle.fetch.chain import ChainRunner, unpack_follow
+from minutch.cycle.fetch.closing import stored_codec
+from minutch.cycle.fetch.decisions import RedirectRules
+from minutch.cycle.fetch.feeder import Feeder, fetch_list
+from minutch.cycle.fetch.hosts import QueueKey, queue_key
+from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.log import FetchLog, Part, frames
+from minutch.cycle.fetch.loop import FetchLoop, Hooks
+from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.recorder import PageParser, Recorder
+from minutch.cycle.fetch.settings import BY_IP, FetchSettings
+from minutch.cycle.fetch.state import FetchState
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.warc import FOLDER, PageArchive, number_of
+from minutch.cycle.parse.mime import MimeUtil
+from minutch.cycle.parse.signature import from_conf as signature_from_conf
+from minutch.cycle.segment.store import Segment
+from minutch.errors import ProtocolError, UrlError
+from minutch.plugin.chains import SCOPE_DEFAULT, SCOPE_FETCHER, ScoringFilters, URLFilters, URLNormalizers
+from minutch.plugin.points import Protocol
+from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.urls.idn import to_ascii_2008
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which part of the queues a process has: number `index` of `count`."""
+
+    index: int = 0
+    count: int = 1
+
+    def owns(self, queue_id: str) -> bool:
+        return self.count == 1 or self.owner(queue_id) == self.index
+
+    def owner(self, queue_id: str) -> int:
+        """The number of the process that has a queue."""
+        return int.from_bytes(blake2b(queue_id.encode("utf-8", "surrogateescape"), digest_size=8).digest()) % self.count
+
+
+@dataclass(slots=True)
+class Resumed:
+    """What the logs of an earlier run of the same fetch say."""
+
+    settled: Counter[str] = field(default_factory=Counter)
+    ledger: Ledger = field(default_factory=Ledger)
+    follow: dict[str, bytes] = field(default_factory=dict)
+    """URLs that were to be followed and are not done, with their FOLLOW entries."""
+    parsed: bool = False
+    """Whether pages were parsed."""
+
+
+def resume(logs: Iterable[Path]) -> Resumed:
+    """Read the logs of a broken fetch; nothing if there are none."""
+    result = Resumed()
+    done: set[str] = set()
+    for path in logs:
+        for frame in frames(path):
+            result.settled.update(frame.listed)
+            if frame.listed:
+                result.ledger.settle(frame.outcome, len(frame.listed))
+            for entry in frame.entries:
+                url = entry.key.decode("utf-8", "surrogateescape")
+                if entry.part is Part.FOLLOW:
+                    result.follow[url] = entry.value
+                elif entry.part is Part.CRAWL_PARSE:
+                    result.parsed = True
+                elif entry.part is Part.FETCH and not frame.listed:
+                    done.add(url)
+    result.follow = {url: value for url, value in result.follow.items() if url not in done}
+    return result
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """Everything that one process needs."""
+
+    loop: FetchLoop
+    protocols: ProtocolLookup
+    log: FetchLog
+    addresses: Addresses | None = None
+
+    async def run(self) -> None:
+        """Fetch; close connections and the log whatever happens."""
+        try:
+            await self.loop.run()
+        finally:
+            self.loop.recorder.close()
+            if self.addresses is not None:
+                self.addresses.close()
+            await self.protocols.close()
+            if self.loop.archive is not None:
+                await asyncio.get_running_loop().run_in_executor(None, self.loop.archive.close)
+            await asyncio.get_running_loop().run_in_executor(None, self.log.close)
+            await asyncio.get_running_loop().run_in_executor(None, self.loop.hooks.ended)
+
+
+def open_session(
+    segment: Segment,
+    files: Iterable[Path],
+    log_path: Path,
+    conf: Configuration,
+    settings: FetchSettings,
+    clock: Clock,
+    *,
+    state: FetchState | None = None,
+    resumed: Resumed | None = None,
+    share: Share = Share(),
+    hooks: Hooks | None = None,
+    total: int | None = None,
+) -> FetchSession:
+    """Put the parts together. `hooks` is completed, not replaced, by what the session itself needs."""
+    now = clock.now()
+    resumed = resumed or Resumed()
+    hooks = hooks or Hooks()
+    follow = settings.parse and settings.follow.depth > 0
+    queues = FetchQueues(settings.queues, follow=follow, seed=now)
+    filters, normalizers = URLFilters(conf), URLNormalizers(conf, SCOPE_FETCHER)
+    protocols = ProtocolLookup(conf)
+    addresses = Addresses(protocols.addresses_of) if settings.queues.mode == BY_IP else None
+    key = queue_key(settings.queues.mode, _no_address if addresses is None else addresses.known)
+    feeder = Feeder(
+        fetch_list(files),
+        key,
+        settled=resumed.settled,
+        normalize=URLNormalizers(conf, SCOPE_DEFAULT).normalize if settings.normalize_urls else None,
+        keep=filters.filter if settings.filter_urls else None,
+        mine=share.owns,
+        announce=protocols.look_ahead,
+        addresses=addresses,
+    )
+    recorder = make_recorder(segment.name, settings, conf)
+    fetch_log = FetchLog(log_path, stored_codec(conf))
+    ledger, stats = Ledger(), FetchStats()
+    if follow:
+        from minutch.cycle.fetch.parsing import LinkFollower
+
+        follower = LinkFollower(settings.follow, queues, key, stats)
+        hooks.parsed = lambda chain, page: follower.follow(chain, page, clock.now())
+    archive = (
+        PageArchive(segment, log_path.parent / FOLDER, number_of(log_path), conf, clock) if settings.warc else None
+    )
+    loop = FetchLoop(settings, clock, queues, feeder, recorder, fetch_log, ledger, stats, hooks, total, archive=archive)
+    loop.runner = ChainRunner(
+        settings,
+        clock,
+        queues,
+        key,
+        protocols.protocol_of,
+        RedirectRules(settings.redirects, normalizers.normalize, filters.filter),
+        recorder,
+        stats,
+        loop,
+        lambda: loop.stopping,
+        nothing_to_learn if addresses is None else addresses.learn,
+    )
+    if addresses is not None:
+        addresses.heard = loop.wake
+    if state is not None:
+        state.forget_old(now)
+
+    async def begin() -> None:
+        """Take up what an earlier run was to follow; let hosts rest that asked for it."""
+        await loop.runner.learn(resumed.follow)
+        for item in _followed(resumed, key, share):
+            queues.add(item, now)
+        for host, until in () if state is None else state.busy_hosts(now).items():
+            if share.owns(host):
+                queues.rest_until(host, until, now)
+                if until - now > settings.hung_after:
+                    queues.drop(host)
+
+    hooks.begun = begin
+    return FetchSession(loop, protocols, fetch_log, addresses)
+
+
+def _no_address(host: str) -> None:
+    """Nobody asks for one."""
+
+
+def _followed(resumed: Resumed, key: QueueKey, share: Share) -> Iterable[FetchItem]:
+    for url, value in resumed.follow.items():
+        queue_id = key(url)
+        if queue_id is not None and share.owns(queue_id):
+            yield unpack_follow(url, value, queue_id)
+
+
+def make_recorder(segment_name: str, settings: FetchSettings, conf: Configuration) -> Recorder:
+    """The recorder of a segment, as configured."""
+    mime, signature = MimeUtil(conf), signature_from_conf(conf)
+    parser: PageParser | None = None
+    if settings.parse:
+        from minutch.cycle.fetch.parsing import FetchParser
+
+        parser = FetchParser(conf, segment_name, settings)
+    return Recorder(
+        segment_name,
+        settings,
+        ScoringFilters(conf),
+        content_type=lambda declared, url, data: mime.resolve(declared or None, url, data),
+        signature=lambda content: signature.calculate(content, None),
+        parser=parser,
+    )
+
+
+def outcome_counts(ledger: Ledger) -> dict[int, int]:
+    """The ledger as plain numbers, for the way between processes."""
+    return {int(outcome): count for outcome, count in ledger.outcomes.items() if outcome is not Outcome.FOLLOWED}
+
+
+class ProtocolLookup:
+    """Protocols by URL."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._factory = ProtocolFactory(conf)
+        self._by_scheme: dict[str, Protocol] = {}
+
+    def protocol_of(self, url: str) -> Protocol:
+        """The protocol of a URL. Raises ProtocolError if none takes it."""
+        scheme = url[: url.find(":")]
+        known = self._by_scheme.get(scheme)
+        if known is not None:
+            return known
+        protocol = self._factory.get_protocol(url)
+        if not self._factory.mapping.hosts:
+            self._by_scheme[scheme] = protocol
+        return protocol
+
+    async def addresses_of(self, url: str, host: str) -> list[str]:
+        """The addresses of a URL's host, as its protocol finds them; of an IPv6 address the brackets are no part."""
+        try:
+            name = host.strip("[]") if host.isascii() else to_ascii_2008(host)
+            return await self.protocol_of(url).addresses_of(name)
+        except UrlError:
+            return []
+        except ProtocolError:
+            return [host]  # which names a queue too; why the URL can't be fetched is said when it is its turn
+
+    def look_ahead(self, url: str) -> None:
+        """Let the protocol of a URL prepare for its host."""
+        try:
+            self.protocol_of(url).look_ahead(url)
+        except ProtocolError:
+            return  # reported when the URL is fetched
+
+    async def close(self) -> None:
+        """Close the protocols that were used."""
+        await self._factory.close()

@@ -1,0 +1,258 @@
+"""The fetcher's properties, read once: every `fetcher.*` property that the queues and the loop obey.
+
+Seconds in the configuration become whole milliseconds here by Java's 32-bit float arithmetic (`0.01` s is 10 ms).
+A time of -1 means "none" throughout.
+
+Where several processes share a fetch, `share_of` gives each its part of the settings that are `divided` among them;
+the others hold for a host, a page or a thread, and so in each process alike.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from minutch.conf import Configuration
+from minutch.hadoop.formats.javahash import float32
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+log = logging.getLogger(__name__)
+
+BY_HOST: Final = "byHost"
+BY_DOMAIN: Final = "byDomain"
+BY_IP: Final = "byIP"
+QUEUE_MODES: Final = (BY_HOST, BY_DOMAIN, BY_IP)
+
+NEVER: Final = -1
+UNLIMITED: Final = 0x7FFF_FFFF
+
+_LEAST: Final = "least"
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def divided(default: int | None = None, *, least: int = 0) -> Any:
+    """A field that is divided among the processes of a fetch, of which each gets `least` at least."""
+    metadata = {_LEAST: least}
+    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+
+
+def millis(seconds: float) -> int:
+    """Seconds as a 32-bit float, times 1000 in 32 bits, cut to whole milliseconds as Java's `(long)` does."""
+    return int(float32(float32(seconds) * 1000))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """What the queues obey; delays in ms, `time_limit` in ms since the epoch."""
+
+    mode: str = BY_HOST
+    max_threads: int = 1
+    crawl_delay: int = 5000
+    min_delay: int = 0
+    time_limit: int = NEVER
+    max_exceptions: int = NEVER
+    exceptions_delay: int = 0
+    exceptions_jitter: float = 0.1
+    clear_after: int = 1_800_000
+    dedup_seconds: int = NEVER
+    dedup_size: int = 1000
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, now: int) -> QueueSettings:
+        """FetchItemQueues' constructor; `now` (ms) is when the job started, where the time limit counts from."""
+        minutes = conf.get_long("fetcher.timelimit.mins", NEVER)
+        return cls(
+            mode=conf.get_word("fetcher.queue.mode", BY_HOST),
+            max_threads=conf.get_int("fetcher.threads.per.queue", 1),
+            crawl_delay=millis(conf.get_float("fetcher.server.delay", 1.0)),
+            min_delay=millis(conf.get_float("fetcher.server.min.delay", 0.0)),
+            time_limit=conf.get_long("fetcher.timelimit", NEVER) if minutes == NEVER else now + minutes * 60_000,
+            max_exceptions=conf.get_int("fetcher.max.exceptions.per.queue", NEVER),
+            exceptions_delay=millis(conf.get_float("fetcher.exceptions.per.queue.delay", 0.0)),
+            exceptions_jitter=conf.get_double("fetcher.exceptions.per.queue.jitter", 0.1),
+            clear_after=millis(conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800.0)),
+            dedup_seconds=conf.get_int("fetcher.redirect.dedupcache.seconds", NEVER),
+            dedup_size=conf.get_int("fetcher.redirect.dedupcache.size", 1000),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsSettings:
+    """What the fetcher does with the rules that a robots.txt gave, and with Retry-After; delays in ms."""
+
+    max_crawl_delay: int = 30_000
+    min_crawl_delay: int = 5000
+    defer_delay: int = 300_000
+    defer_retries: int = 3
+    defer_wait: int = 30_000
+    """How long a fetch that has nothing else to do waits for deferred hosts; negative: as long as it takes."""
+    longest_retry_after: int = 86_400_000
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> RobotsSettings:
+        """The part of FetcherThread's constructor that concerns robots.txt."""
+        server_delay = conf.get_float("fetcher.server.delay", 1.0)
+        return cls(
+            max_crawl_delay=conf.get_int("fetcher.max.crawl.delay", 30) * 1000,
+            min_crawl_delay=millis(conf.get_float("fetcher.min.crawl.delay", server_delay)),
+            defer_delay=conf.get_long("http.robots.503.defer.visits.delay", 300_000),
+            defer_wait=conf.get_long("http.robots.503.defer.visits.wait", 30_000),
+            defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
+            longest_retry_after=conf.get_int("http.retry.after.max.seconds", 86_400) * 1000,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectSettings:
+    """Which redirects are followed, and which are written down for a later round."""
+
+    max_redirects: int = 0
+    exceeded_skip: bool = False
+    max_length: int = UNLIMITED
+    ignore_internal: bool = False
+    ignore_external: bool = False
+    by_domain: bool = False
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> RedirectSettings:
+        """The part of FetcherThread's constructor that concerns redirects."""
+        also = conf.get_boolean("db.ignore.also.redirects", True)
+        length = conf.get_int("db.max.outlink.length", 4096)
+        return cls(
+            max_redirects=conf.get_int("http.redirect.max", 3),
+            exceeded_skip=conf.get_boolean("http.redirect.max.exceeded.skip", False),
+            max_length=UNLIMITED if length < 0 else length,
+            ignore_internal=also and conf.get_boolean("db.ignore.internal.links", False),
+            ignore_external=also and conf.get_boolean("db.ignore.external.links", False),
+            by_domain=conf.get("db.ignore.external.links.mode", "byHost").lower() == "bydomain",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FollowSettings:
+    """fetcher.follow.outlinks.*: how far links of parsed pages are fetched in the same run."""
+
+    depth: int = NEVER
+    per_page: int = 4
+    divisor: int = 2
+    ignore_external: bool = True
+    interval: int = 2_592_000
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> FollowSettings:
+        """The properties of FetcherThread.output that concern followed outlinks."""
+        return cls(
+            depth=conf.get_int("fetcher.follow.outlinks.depth", NEVER),
+            per_page=conf.get_int("fetcher.follow.outlinks.num.links", 4),
+            divisor=conf.get_int("fetcher.follow.outlinks.depth.divisor", 2),
+            ignore_external=conf.get_boolean("fetcher.follow.outlinks.ignore.external", False),
+            interval=conf.get_int("db.fetch.interval.default", 2_592_000),
+        )
+
+    @property
+    def most(self) -> int:
+        """Links that one page may lead to over all depths, as Fetcher logs it (integer division included)."""
+        return sum(self.divisor // (level + 1) * self.per_page for level in range(max(0, self.depth)))
+
+
+@dataclass(frozen=True, slots=True)
+class PressureSettings:
+    """Throughput threshold and bandwidth target: when the fetch gives up, and how many threads it runs."""
+
+    min_pages: int = divided(NEVER)
+    retries: int = 5
+    check_after: int = 0
+    bits_per_second: int = divided(NEVER, least=1)
+    max_threads: int = divided(10, least=1)
+    check_every: int = 30
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, threads: int, now: int) -> PressureSettings:
+        """Fetcher.FetcherRun.run's properties; `check_after` is in ms since the epoch, as `now`."""
+        most = conf.get_int("fetcher.maxNum.threads", threads)
+        every = conf.get_int("fetcher.bandwidth.target.check.everyNSecs", 30)
+        if most < threads:
+            log.info("fetcher.maxNum.threads=%d is below the %d threads asked for: taking %d", most, threads, threads)
+        if every < 1:
+            log.info("fetcher.bandwidth.target.check.everyNSecs=%d: taking 1", every)
+        target = conf.get_int("fetcher.bandwidth.target", NEVER)
+        return cls(
+            min_pages=conf.get_int("fetcher.throughput.threshold.pages", NEVER),
+            retries=conf.get_int("fetcher.throughput.threshold.retries", 5),
+            check_after=now + conf.get_long("fetcher.throughput.threshold.check.after", 10) * 60_000,
+            bits_per_second=target * 1000 if target > 0 else NEVER,
+            max_threads=max(most, threads),
+            check_every=max(every, 1),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSettings:
+    """All of it, and what belongs to none of the groups. `hung_after` in ms, `start_delay` in ms per thread."""
+
+    queues: QueueSettings
+    robots: RobotsSettings
+    redirects: RedirectSettings
+    follow: FollowSettings
+    pressure: PressureSettings
+    threads: int = divided(least=1)
+    start_delay: int
+    queue_depth: int = divided(least=1)
+    hung_after: int
+    parse: bool
+    store_content: bool
+    store_robots: bool
+    warc: bool
+    signature: bool
+    filter_urls: bool
+    normalize_urls: bool
+    publish: bool
+    record_skipped: bool
+    processes: int
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, now: int, threads: int | None = None) -> FetchSettings:
+        """All fetcher properties; `threads` overrides fetcher.threads.fetch (`-threads`)."""
+        count = conf.get_int("fetcher.threads.fetch", 10) if threads is None else threads
+        store_content = conf.get_boolean("fetcher.store.content", True)
+        store_robots = conf.get_boolean("fetcher.store.robotstxt", False)
+        warc = conf.get_boolean("fetcher.warc", False)
+        if store_robots and not (store_content or warc):
+            log.warning("fetcher.store.robotstxt has no effect without fetcher.store.content")
+        return cls(
+            queues=QueueSettings.from_conf(conf, now),
+            robots=RobotsSettings.from_conf(conf),
+            redirects=RedirectSettings.from_conf(conf),
+            follow=FollowSettings.from_conf(conf),
+            pressure=PressureSettings.from_conf(conf, count, now),
+            threads=max(1, count),
+            start_delay=conf.get_int("fetcher.threads.start.delay", 10),
+            queue_depth=max(1, count) * conf.get_int("fetcher.queue.depth.multiplier", 50),
+            hung_after=conf.get_int("mapreduce.task.timeout", 600_000)
+            // max(1, conf.get_int("fetcher.threads.timeout.divisor", 2)),
+            parse=conf.get_boolean("fetcher.parse", False),
+            store_content=store_content,
+            store_robots=store_robots and (store_content or warc),
+            warc=warc,
+            signature=conf.get_boolean("fetcher.signature", False),
+            filter_urls=conf.get_boolean("fetcher.filter.urls", False),
+            normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),
+            publish=conf.get_boolean("fetcher.publisher", False),
+            record_skipped=conf.get_boolean("fetcher.record.skipped", True),
+            processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
+        )
+
+
+def share_of(settings: T, index: int, count: int) -> T:
+    """The settings of process `index` of `count`."""
+    changes: dict[str, Any] = {}
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        if is_dataclass(value) and not isinstance(value, type):
+            changes[item.name] = share_of(value, index, count)
+        elif _LEAST in item.metadata and value > 0:
+            changes[item.name] = max(item.metadata[_LEAST], value // count + (index < value % count))
+    return replace(settings, **changes)

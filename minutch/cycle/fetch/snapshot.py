@@ -1,0 +1,123 @@
+"""The state of a running fetch, as it is shown once a second: in a terminal, on the live page, to Prometheus."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from minutch.cycle.fetch.ledger import Ledger
+from minutch.cycle.fetch.queues import FetchQueues
+from minutch.cycle.fetch.stats import Failure, FetchStats, HostTimes
+
+ROWS: Final = 10
+"""Hosts, queues and failures that details have."""
+
+
+@dataclass(slots=True)
+class QueueState:
+    """One queue: items that wait, requests under way, ms that it still rests, ms between two requests."""
+
+    id: str
+    waiting: int
+    in_progress: int
+    rest: int
+    delay: int
+
+
+@dataclass(slots=True)
+class Details:
+    """What takes longer to find, and is shown less often."""
+
+    outcomes: dict[int, int] = field(default_factory=dict)
+    """URLs of the fetch list by their outcome's number."""
+    slowest: list[tuple[str, HostTimes]] = field(default_factory=list)
+    longest: list[QueueState] = field(default_factory=list)
+    """The queues in which most waits."""
+    failures: list[Failure] = field(default_factory=list)
+    """The last requests that failed, latest first."""
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The state; rates are per second."""
+
+    active: int
+    threads: int
+    waiting: int
+    queues: int
+    blocked: int
+    pages: int
+    errors: int
+    bytes: int
+    pages_last_second: int
+    bytes_last_second: int
+    seconds: float
+    longest_rest: float
+    done: int
+    total: int | None
+    events: Counter[str] = field(default_factory=Counter)
+    oldest_wait: float = 0.0
+    """Seconds for which the oldest chain in flight has been under way."""
+    longest_queue: float = 0.0
+    """Seconds that the longest queue takes for its rests alone."""
+    requests: int = 0
+    request_ms: int = 0
+    """What all requests took together."""
+    paused: bool = False
+    details: Details | None = None
+
+
+_SUMS: Final = (
+    "active", "threads", "waiting", "queues", "blocked", "pages", "errors", "bytes", "done", "pages_last_second",
+    "bytes_last_second", "requests", "request_ms",
+)  # fmt: skip
+
+
+def details_of(ledger: Ledger, stats: FetchStats, queues: FetchQueues, now: int) -> Details:
+    """Details of one process's share."""
+    longest = heapq.nlargest(ROWS, queues.queues.values(), key=lambda queue: len(queue.items))
+    return Details(
+        {int(outcome): count for outcome, count in ledger.outcomes.items()},
+        stats.slowest(ROWS),
+        [
+            QueueState(queue.id, len(queue.items), queue.in_progress, max(0, queue.next_fetch - now), queue.delay)
+            for queue in longest
+            if queue.items
+        ],
+        list(stats.failures)[: -ROWS - 1 : -1],
+    )
+
+
+def together(snapshots: Sequence[Snapshot], total: int | None) -> Snapshot:
+    """The sum of several processes' states; `total` URLs in all."""
+    first, *others = snapshots
+    result = replace(first, events=first.events.copy(), total=total)
+    for other in others:
+        for name in _SUMS:
+            setattr(result, name, getattr(result, name) + getattr(other, name))
+        result.longest_rest = max(result.longest_rest, other.longest_rest)
+        result.longest_queue = max(result.longest_queue, other.longest_queue)
+        result.oldest_wait = max(result.oldest_wait, other.oldest_wait)
+        result.events += other.events
+    result.details = _details_together([shot.details for shot in snapshots if shot.details is not None])
+    return result
+
+
+def _details_together(parts: Sequence[Details]) -> Details | None:
+    if not parts:
+        return None
+    outcomes: Counter[int] = Counter()
+    for part in parts:
+        outcomes.update(part.outcomes)
+    slowest = [row for part in parts for row in part.slowest]
+    longest = [row for part in parts for row in part.longest]
+    failures = [row for part in parts for row in part.failures]
+    return Details(
+        dict(outcomes),
+        heapq.nlargest(ROWS, slowest, key=lambda row: row[1].mean_ms),
+        heapq.nlargest(ROWS, longest, key=lambda row: row.waiting),
+        heapq.nlargest(ROWS, failures, key=lambda row: row.time),
+    )

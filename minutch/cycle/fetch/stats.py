@@ -1,0 +1,158 @@
+"""What a fetch has done so far, and what follows: whether it is too slow to go on, how many threads it should run.
+
+Counts serve the status line, the table at the end and the metrics. The two limits are pure and asked once a second.
+Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from minutch.cycle.fetch.settings import NEVER, PressureSettings
+
+MAX_HOSTS: Final = 20_000
+"""Hosts whose times are kept; of more, the slower half stays."""
+
+
+LAST: Final = 20
+"""Failures that are remembered."""
+_LONGEST: Final = 500
+"""Characters of a failure's URL and text."""
+
+
+class Failure(NamedTuple):
+    """A request that failed: when (ms), of which page, why."""
+
+    time: int
+    url: str
+    text: str
+
+
+@dataclass(slots=True)
+class HostTimes:
+    """Requests to one queue: how many, how long in ms altogether, how many failed."""
+
+    requests: int = 0
+    total_ms: int = 0
+    longest_ms: int = 0
+    errors: int = 0
+
+    @property
+    def mean_ms(self) -> float:
+        return self.total_ms / self.requests if self.requests else 0.0
+
+
+@dataclass(slots=True)
+class FetchStats:
+    """Running totals; `events` are Nutch's counters of the group nutch_fetcher."""
+
+    pages: int = 0
+    bytes: int = 0
+    errors: int = 0
+    requests: int = 0
+    request_ms: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    hosts: dict[str, HostTimes] = field(default_factory=dict)
+    failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=LAST))
+
+    def request(self, queue_id: str, milliseconds: int, size: int, *, success: bool, failed: bool) -> None:
+        """One request ended; `size` bytes of content."""
+        self.requests += 1
+        self.request_ms += milliseconds
+        self.bytes += size
+        self.pages += success
+        self.errors += failed
+        times = self.hosts.get(queue_id)
+        if times is None:
+            times = self._new_host(queue_id)
+        times.requests += 1
+        times.total_ms += milliseconds
+        times.longest_ms = max(times.longest_ms, milliseconds)
+        times.errors += failed
+
+    def failed(self, now: int, url: str, text: str) -> None:
+        """Remember a request that failed."""
+        self.failures.append(Failure(now, url[:_LONGEST], text[:_LONGEST]))
+
+    def _new_host(self, queue_id: str) -> HostTimes:
+        if len(self.hosts) >= MAX_HOSTS:
+            slowest = sorted(self.hosts.items(), key=lambda item: item[1].total_ms)[MAX_HOSTS // 2 :]
+            self.hosts = dict(slowest)
+        times = self.hosts[queue_id] = HostTimes()
+        return times
+
+    def merge(self, other: FetchStats) -> None:
+        """Add another process's totals; no host is in both."""
+        self.pages += other.pages
+        self.bytes += other.bytes
+        self.errors += other.errors
+        self.requests += other.requests
+        self.request_ms += other.request_ms
+        self.events += other.events
+        self.hosts |= other.hosts
+
+    def slowest(self, count: int = 10) -> list[tuple[str, HostTimes]]:
+        """The hosts with the longest mean times, slowest first."""
+        return heapq.nlargest(count, self.hosts.items(), key=lambda item: item[1].mean_ms)
+
+
+log = logging.getLogger(__name__)
+
+
+class ThroughputGuard:
+    """fetcher.throughput.threshold.*: give up after so many seconds with fewer pages than the threshold."""
+
+    def __init__(self, settings: PressureSettings) -> None:
+        self._settings = settings
+        self._below = 0
+        self._done = settings.min_pages == NEVER
+
+    def too_slow(self, pages_last_second: int, now: int) -> bool:
+        """True once, when the threshold was missed `retries` times; the queues are then emptied."""
+        settings = self._settings
+        if self._done or now <= settings.check_after or pages_last_second >= settings.min_pages:
+            return False
+        self._below += 1
+        log.warning(
+            "%d: %d pages in the last second, fewer than fetcher.throughput.threshold.pages=%d",
+            self._below, pages_last_second, settings.min_pages,
+        )  # fmt: skip
+        self._done = self._below == settings.retries
+        return self._done
+
+
+class BandwidthGovernor:
+    """fetcher.bandwidth.target: adds threads while bandwidth is left, takes them away when there is too little."""
+
+    def __init__(self, settings: PressureSettings) -> None:
+        self._settings = settings
+        self._seconds = 0
+        self._bytes = 0
+
+    def adjust(self, total_bytes: int, active: int, threads: int, places: int) -> int:
+        """Threads to add (positive) or take away (negative); called once a second.
+
+        `active` threads of `threads` are at work, `places` is queues times threads per queue.
+        """
+        settings = self._settings
+        if settings.bits_per_second <= 0:
+            return 0
+        if self._seconds < settings.check_every:
+            self._seconds += 1
+            return 0
+        self._seconds = 0
+        rate = (total_bytes - self._bytes) * 8 // settings.check_every
+        self._bytes = total_bytes
+        per_thread = rate // active if active > 0 else 0
+        if per_thread <= 0:
+            return 0
+        if rate < settings.bits_per_second:
+            if places <= active:
+                return 0
+            return max(0, min((settings.bits_per_second - rate) // per_thread, settings.max_threads - active))
+        excess = (rate - settings.bits_per_second) // per_thread
+        return -excess if excess < threads else 0

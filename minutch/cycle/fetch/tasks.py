@@ -1,0 +1,372 @@
+"""Fetches a segment by tasks on other machines: one for each of its fetch lists, whose hosts are in no other list.
+
+    <segment>/_fetch/begun                      how the fetch was begun
+    <segment>/_fetch/part-r-NNNNN/              a list that is done: its part of each folder, and its `ledger`
+    <segment>/_fetch/stopped-NNNNN/             the logs of a list that was stopped
+
+A task works on its machine's own disk, as `fetch` does in a segment: its log is there, and a later attempt at the same
+machine goes on from it. When all of its list is settled, the task writes its part into a folder of its attempt, and
+renames that: the first attempt that comes so far is the one that counts, and what is done stays done, whatever becomes
+of the other tasks or of who started them. When all lists are done, their parts are moved into the segment.
+
+A task that is stopped brings its logs into the segment, from where any machine goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TextIO
+
+from minutch.clock import SteadyClock, SystemClock
+from minutch.conf import Configuration
+from minutch.cycle.fetch.closing import write_list
+from minutch.cycle.fetch.display import Display
+from minutch.cycle.fetch.farsegment import copy_folder, folder_of, own_folder
+from minutch.cycle.fetch.feeder import generate_files
+from minutch.cycle.fetch.ledger import Ledger
+from minutch.cycle.fetch.line import Line, Number, Switchboard
+from minutch.cycle.fetch.listfetch import (
+    STATE_PROPERTY,
+    STOPPED,
+    Interrupted,
+    ListFetch,
+    Watcher,
+    cycles_seldom_sought,
+    logs_in,
+    signals,
+)
+from minutch.cycle.fetch.session import outcome_counts
+from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetch.state import state_folder
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.segment.store import BEGUN, CONTENT, CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, WARC, Segment
+from minutch.errors import LockedError, MinutchError, StoreError
+from minutch.hadoop.stores import as_path
+from minutch.job import Counters
+from minutch.work.engine import Engine, Task
+from minutch.work.tables.database import part_name
+from minutch.work.tables.install import NEW, sync_path, sync_tree
+from minutch.work.tables.lock import lock
+from minutch.work.tables.workfolders import remove, work_folder
+
+log = logging.getLogger(__name__)
+
+LEDGER: Final = "ledger"
+_FOLDERS: Final = (CONTENT, PARSE_TEXT, PARSE_DATA, CRAWL_PARSE, CRAWL_FETCH)
+"""In the order in which they come into the segment."""
+_NAME: Final = "segment"
+"""The file that says which segment a folder of a machine is for."""
+_SPECULATION: Final = "spark.speculation"
+_STEP: Final = 0.2
+_WAIT: Final = 60
+"""Seconds that an attempt waits for another one on the same machine, which Spark holds for lost, to end."""
+
+
+class Fetched(NamedTuple):
+    """What came of a list. `stats` are those of this run, if it did anything."""
+
+    generated: int
+    outcomes: dict[int, int]
+    stats: FetchStats | None = None
+
+
+# -- where the fetch was started -------------------------------------------------------------------------------
+
+
+@dataclass
+class TaskFetch:
+    """A fetch by tasks; the counterpart of `ListFetch`. `work` is the segment's `_fetch`."""
+
+    engine: Engine
+    segment: Segment
+    lists: int
+    work: Path
+    conf: Configuration
+    settings: FetchSettings
+    watched: bool = False
+    interrupted: bool = False
+
+    def run(
+        self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None] | None = None
+    ) -> tuple[Ledger, FetchStats]:
+        """Fetch, or go on. The ledger is that of all lists and runs; after a signal some URLs may be left."""
+        self._check()
+        if self.settings.processes > 1:
+            log.warning("Fetcher: minutch.fetch.processes is for one machine: here each list has one (-numFetchers)")
+        settings = self._as_begun(replace(self.settings, processes=1))
+        display = Display(err, label)
+        killed = False
+
+        def show(snapshot: Snapshot) -> None:
+            display.tick(snapshot)
+            watcher.show(snapshot)
+
+        def stop() -> None:
+            self.interrupted = True
+            board.stop()
+
+        def kill() -> None:
+            nonlocal killed
+            killed = True
+            self.engine.cancel()
+
+        left = sum(not place.exists() for place in self._places)
+        log.info("Fetcher: lists that are left, a task for each: %d", left)
+        board = Switchboard(self.engine.host or "", left, show)
+        with ExitStack() as stack:
+            fresh = stack.enter_context(work_folder(self.work, NEW))
+            stack.callback(display.clear)
+            number = stack.enter_context(board.open())
+            stack.enter_context(serving or nullcontext())
+            stack.enter_context(watcher.obeying(board.hold))
+            stack.enter_context(signals(stop, kill))
+            task = ListTask(self.segment.path, self.work, self.conf, settings, number, self.watched)
+            try:
+                results = self._written(task, fresh)
+            except MinutchError as exc:
+                if killed:
+                    raise Interrupted(STOPPED) from exc
+                raise
+        ledger, stats = _together(results)
+        watcher.fetched(stats, ledger.settled)
+        return ledger, stats
+
+    def _written(self, task: ListTask, fresh: Path) -> list[Fetched]:
+        """The results of all tasks, waited for in short steps: so signals are heard, whichever thread has them."""
+        with ThreadPoolExecutor(1) as thread:
+            writing = thread.submit(self.engine.write, task, self.lists, fresh, Counters(), None)
+            try:
+                while not writing.done():
+                    wait([writing], _STEP)
+            except BaseException:
+                self.engine.cancel()
+                raise
+            return writing.result()
+
+    def close(self, listed: int) -> None:
+        """Move the parts of all lists into the segment. Done again after a kill, it goes on."""
+        for folder in (*_FOLDERS, WARC):
+            self._gather(folder)
+        if (self.work / WARC).is_dir():
+            self._place_warc()
+        sync_tree(self.work)
+        self.segment.place(self.work, _FOLDERS)
+
+    def _gather(self, folder: str) -> None:
+        """Bring what the lists have of a folder together, in the folder of that name in `work`."""
+        for place in self._places:
+            own = place / folder
+            if own.is_dir():
+                (self.work / folder).mkdir(exist_ok=True)
+                for path in own.iterdir():
+                    path.rename(self.work / folder / path.name)
+                own.rmdir()
+
+    def _place_warc(self) -> None:
+        place = self.segment.path / WARC
+        place.mkdir(exist_ok=True)
+        for path in (self.work / WARC).iterdir():
+            path.rename(place / path.name)
+        (self.work / WARC).rmdir()
+
+    @property
+    def _places(self) -> list[Path]:
+        """Where the lists are once they are done."""
+        return [self.work / part_name(part) for part in range(self.lists)]
+
+    def _check(self) -> None:
+        if logs_in(self.work):
+            raise StoreError(
+                f"{self.segment.path}: its fetch was begun without minutch.engine=spark: "
+                f"finish it so, or remove {self.work} and fetch all of it again"
+            )
+
+    def _as_begun(self, settings: FetchSettings) -> FetchSettings:
+        """Settings for the rest of a fetch: all lists are parsed, and their content is kept, or none's."""
+        path = self.work / BEGUN
+        if not path.exists():
+            fresh = path.with_name(f".{BEGUN}")
+            fresh.write_text(json.dumps({"parse": settings.parse, "content": settings.store_content}), "utf-8")
+            fresh.replace(path)
+            sync_path(self.work)
+            return settings
+        begun = json.loads(path.read_text("utf-8"))
+        log.info("Fetcher: going on with an unfinished fetch")
+        if (begun["parse"], begun["content"]) != (settings.parse, settings.store_content):
+            log.warning("Fetcher: begun with fetcher.parse=%s and fetcher.store.content=%s, so it ends",
+                        *(str(begun[name]).lower() for name in ("parse", "content")))  # fmt: skip
+        return replace(settings, parse=begun["parse"], store_content=begun["content"])
+
+
+def _together(results: list[Fetched]) -> tuple[Ledger, FetchStats]:
+    ledger, stats = Ledger(), FetchStats()
+    for fetched in results:
+        ledger.generated += fetched.generated
+        ledger.merge(fetched.outcomes)
+        if fetched.stats is not None:
+            stats.merge(fetched.stats)
+    return ledger, stats
+
+
+def one_attempt(conf: Configuration) -> Configuration:
+    """The configuration under which no list is fetched twice at a time: Spark's speculation would be impolite."""
+    return conf.with_values({_SPECULATION: "false"}).freeze() if conf.get_boolean(_SPECULATION, False) else conf
+
+
+# -- on the other machines -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ListTask:
+    """Fetches a list; the function of `Engine.write`. Its part files go another way: they stay if others fail."""
+
+    path: Path
+    """The segment."""
+    work: Path
+    conf: Configuration
+    settings: FetchSettings
+    fetch: Number
+    watched: bool = field(default=False)
+
+    def __call__(self, task: Task, parts: range) -> Fetched:
+        part = parts.start
+        place = self.work / part_name(part)
+        try:
+            return _done(place) or self._fetched(task, part, place)
+        except StoreError as exc:
+            raise StoreError(f"fetch list {part} on {socket.gethostname()}: {exc}") from exc
+
+    def _fetched(self, task: Task, part: int, place: Path) -> Fetched:
+        _clear_own()
+        with ExitStack() as stack:
+            here = stack.enter_context(_working(self.path, part))
+            _take_stopped(self._stopped(part), here)
+            line = Line(self.fetch, part)
+            stack.callback(line.close)
+            stack.enter_context(cycles_seldom_sought())
+            job = self._job(here, part, line)
+            ledger, stats = job.run(sys.stderr, f"list {part}", line)
+            result = Fetched(ledger.generated, outcome_counts(ledger), stats)
+            if ledger.settled < ledger.generated:
+                self._bring(here, task.folder / "stopped", self._stopped(part))
+            else:
+                ledger.check(f"list {part} of {self.path}")
+                fresh = task.folder / place.name
+                fresh.mkdir()
+                write_list(Segment(self.path), fresh, part, job.logs, job.parts, job.conf, ledger.generated)
+                if (here / WARC).is_dir():
+                    copy_folder(here / WARC, fresh / WARC)
+                result = self._commit(fresh, place, result)
+        return result
+
+    def _job(self, here: Path, part: int, line: Line) -> ListFetch:
+        conf = self.conf
+        if not conf.get(STATE_PROPERTY):
+            conf = conf.with_values({STATE_PROPERTY: str(state_folder(own_folder() / "segments" / self.path.name))})
+        return ListFetch(
+            Segment(here),
+            [generate_files(self.path)[part]],
+            here,
+            conf,
+            self.settings,
+            SteadyClock(SystemClock()),
+            number=part,
+            watched=self.watched,
+            stops=line.stopping,
+            as_begun=True,
+        )
+
+    def _stopped(self, part: int) -> Path:
+        return self.work / f"stopped-{part:05}"
+
+    def _bring(self, here: Path, fresh: Path, place: Path) -> None:
+        """Copy the logs of a list that was stopped, and what belongs to them, into the segment."""
+        copy_folder(here, fresh)
+        sync_tree(fresh)
+        remove(place)
+        fresh.rename(place)
+
+    def _commit(self, fresh: Path, place: Path, result: Fetched) -> Fetched:
+        """Let a part count, unless another attempt's does."""
+        own = {"generated": result.generated, "outcomes": result.outcomes}
+        (fresh / LEDGER).write_text(json.dumps(own), "utf-8")
+        sync_tree(fresh)
+        try:
+            fresh.rename(place)
+        except OSError:
+            done = _done(place)
+            if done is None:
+                raise
+            return done
+        return result
+
+
+def _done(place: Path) -> Fetched | None:
+    """What came of a list that is done; None if it is not."""
+    try:
+        found = json.loads((place / LEDGER).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    return Fetched(found["generated"], {int(outcome): count for outcome, count in found["outcomes"].items()})
+
+
+@contextmanager
+def _working(path: Path, part: int) -> Iterator[Path]:
+    """The folder on this machine in which a list is fetched, while no other attempt is at it."""
+    folder = folder_of(path, f"-{part:05}")
+    name, here = folder / _NAME, folder / path.name
+    with _patient(lambda: lock(folder)):
+        name.write_text(str(path), "utf-8")
+        here.mkdir(exist_ok=True)
+        yield here
+        shutil.rmtree(here)
+        name.unlink()
+    with suppress(OSError):  # unless another attempt waits for it
+        folder.rmdir()
+
+
+@contextmanager
+def _patient(locked: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
+    """Hold a lock; wait if another has it. Not a MinutchError if that takes too long: it may work at another try."""
+    for attempt in range(_WAIT + 1):
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked())
+            except (LockedError, FileNotFoundError) as exc:
+                if attempt == _WAIT:
+                    raise TimeoutError(f"another attempt does not end: {exc}") from exc
+                time.sleep(1)
+                continue
+            yield
+            return
+
+
+def _take_stopped(stopped: Path, here: Path) -> None:
+    """Bring the logs of a list that was stopped here, unless there are some that have more."""
+    if stopped.is_dir() and _size(stopped) > _size(here):
+        shutil.rmtree(here)
+        copy_folder(stopped, here)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in logs_in(folder))
+
+
+def _clear_own() -> None:
+    """Remove what is left on this machine of lists whose segments are fetched by now."""
+    for name in own_folder().glob(f"*/{_NAME}"):
+        with suppress(OSError, MinutchError):
+            segment = Segment(as_path(name.read_text("utf-8")))
+            if segment.has(CRAWL_FETCH):
+                shutil.rmtree(name.parent)

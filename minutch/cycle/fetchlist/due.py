@@ -1,0 +1,172 @@
+"""Which pages may be fetched now, and the value that they are sorted by. No I/O; `now` is an argument.
+
+Every rejection is counted under the name of Nutch's counter. Where there are several reasons to leave a page out, the
+first one in Nutch's order counts. Which of the pages that are due get a place is decided in `select`.
+
+Source: org.apache.nutch.crawl.Generator.SelectorMapper.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
+from minutch.errors import PluginError
+from minutch.hadoop.formats.javahash import float32
+from minutch.hadoop.formats.writables import LongWritable
+from minutch.job import Counters
+from minutch.plugin.chains import ScoringFilters, URLFilters
+from minutch.records.crawldatum import status_by_name
+from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.records.rawmap import text_key, values_of
+from minutch.work.tables import rows
+from minutch.work.tables.frame import CRAWLDB_SCHEMA, decode_keys
+
+if TYPE_CHECKING:
+    from minutch.expressions import Expression
+
+log = logging.getLogger(__name__)
+
+FILTERED: Final = "url_filters_rejected_total"
+NOT_DUE: Final = "schedule_rejected_total"
+WAITING: Final = "wait_for_update_total"
+EXPRESSION: Final = "expr_rejected_total"
+STATUS: Final = "status_rejected_total"
+LOW_SCORE: Final = "score_too_low_total"
+INTERVAL: Final = "interval_rejected_total"
+
+REASONS: Final = {
+    FILTERED: "rejected by the URL filters",
+    NOT_DUE: "not due yet",
+    WAITING: "in a fetch list whose results are awaited (crawl.gen.delay)",
+    EXPRESSION: "for which the expression is not true",
+    STATUS: "with another status than generate.restrict.status",
+    LOW_SCORE: "with a score below generate.min.score",
+    INTERVAL: "with a fetch interval above generate.min.interval",
+}
+"""What the counters of entries that were left out say."""
+
+SCHEMA: Final = pl.Schema({**CRAWLDB_SCHEMA, "sort": pl.Float32()})
+"""Entries that are due, with their sort value."""
+GENERATE_TIME: Final = text_key(GENERATE_TIME_KEY)
+_FIRST_SORT_VALUE: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What an entry has to meet besides the URL filters and the fetch schedule. Times in ms."""
+
+    now: int
+    generate_delay: int
+    min_score: float
+    min_interval: int
+    status: int
+    expression: Expression | None
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, now: int, expression: Expression | None) -> Conditions:
+        """From `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not exist."""
+        status = conf.get_trimmed("generate.restrict.status") or ""
+        code = status_by_name(status) if status else -1
+        if status and code < 0:
+            raise conf.wrong("generate.restrict.status", "the name of a status such as db_unfetched", status)
+        return cls(
+            now=now,
+            generate_delay=conf.get_long("crawl.gen.delay", 604_800_000),
+            min_score=conf.get_float("generate.min.score", math.nan),
+            min_interval=conf.get_int("generate.min.interval", -1),
+            status=code,
+            expression=expression,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The `entries` that are due, of SCHEMA, in their order."""
+
+    entries: pl.DataFrame
+    counters: Counters
+    next_due: int | None  # ms: when the first of the others will be due
+    left_out: dict[str, pl.DataFrame]  # the others by the reason (REASONS), if they are wanted
+
+
+def due(
+    frame: pl.DataFrame,
+    conditions: Conditions,
+    schedule: AbstractFetchSchedule,
+    scoring: ScoringFilters,
+    filters: URLFilters | None,
+    *,
+    with_others: bool = False,
+) -> Due:
+    """The entries of `frame` that may be fetched. Those that the schedule brings forward come out changed."""
+    counters = Counters()
+    left_out: dict[str, pl.DataFrame] = {}
+
+    def keep(table: pl.DataFrame, mask: pl.Series, reason: str) -> pl.DataFrame:
+        kept = table if mask.all() else table.filter(mask)
+        if with_others and len(kept) < len(table):
+            left_out[reason] = table.filter(~mask)
+        counters.add(reason, len(table) - len(kept))
+        return kept
+
+    if filters is not None:
+        frame = keep(frame, _passes(frame, filters), FILTERED)
+    frame, is_due = schedule.should_fetch_columns(frame, conditions.now)
+    later = frame["fetch_time"].filter(~is_due)
+    frame = keep(frame, is_due, NOT_DUE)
+    frame = keep(frame, ~_awaits_update(frame, conditions), WAITING)
+    frame = frame.with_columns(sort=_sort_values(frame, scoring))
+    if conditions.expression is not None:
+        from minutch.work.tables.matching import matching
+
+        frame = keep(frame, matching(frame, conditions.expression), EXPRESSION)
+    if conditions.status != -1:
+        frame = keep(frame, frame["status"] == conditions.status, STATUS)
+    if not math.isnan(conditions.min_score):
+        frame = keep(frame, ~(frame["sort"] < conditions.min_score).fill_null(False), LOW_SCORE)
+    if conditions.min_interval != -1:
+        frame = keep(frame, frame["fetch_interval"] <= conditions.min_interval, INTERVAL)
+    return Due(frame, counters, int(later.min()) if len(later) else None, left_out)  # type: ignore[arg-type]
+
+
+def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:
+    return filters.filter_column(decode_keys(frame["key"]), distinct=True).is_not_null()
+
+
+def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
+    """Which entries are in an earlier fetch list whose result may still come."""
+    waiting = np.zeros(len(frame), dtype=bool)
+    for row, value in values_of(frame["metadata"], GENERATE_TIME).items():
+        if isinstance(value, LongWritable):
+            waiting[row] = awaited_until(value.value, conditions) > conditions.now
+    return pl.Series(waiting)
+
+
+def awaited_until(generated: int, conditions: Conditions) -> int:
+    """How long (ms) the result of an entry that was put into a fetch list at `generated` may still come."""
+    return generated + conditions.generate_delay
+
+
+def _sort_values(frame: pl.DataFrame, scoring: ScoringFilters) -> pl.Series:
+    """What entries are sorted by. A scoring filter that fails leaves an entry the initial value."""
+    init = pl.repeat(_FIRST_SORT_VALUE, len(frame), dtype=pl.Float32, eager=True).alias("sort")
+    try:
+        return scoring.generator_sort_value_columns(frame, init).alias("sort")
+    except PluginError as exc:
+        log.warning("a scoring filter failed, going on record by record: %s", exc)
+    values = []
+    for url, datum in rows.records(frame):
+        try:
+            values.append(float32(scoring.generator_sort_value(url, datum, _FIRST_SORT_VALUE)))
+        except PluginError as exc:
+            log.warning("no sort value for %s: %s", url, exc)
+            values.append(_FIRST_SORT_VALUE)
+    return pl.Series("sort", values, dtype=pl.Float32)

@@ -1,0 +1,71 @@
+"""freegen: make a segment from a list of URLs, without a CrawlDb; to fetch pages once, or to try something out.
+
+The list is in text files with a URL per line; blank lines and comments (`#`) are skipped. Entries have the default
+interval and the score that the scoring filters give to a seed.
+
+Source: org.apache.nutch.tools.FreeGenerator.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.scoring import injected_scores
+from minutch.cycle.crawldb.seeds import read_seeds, seed_files
+from minutch.cycle.fetchlist.lists import FetchListWriter, address_of, number_of_lists
+from minutch.job import Counters, JobContext
+from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
+from minutch.plugin.urlrules import UrlRules
+from minutch.work.tables.frame import CRAWLDB_SCHEMA, encode_keys
+
+log = logging.getLogger(__name__)
+REPEATED: Final = "repeated URLs"
+SELECTED: Final = "URLs in the fetch list"
+
+
+def freegen(
+    urls: Path,
+    segments: Path,
+    context: JobContext,
+    *,
+    filtering: bool = False,
+    normalize: bool = False,
+    fetchers: int | None = None,
+) -> tuple[Path, Counters]:
+    """Make a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if there are no files."""
+    conf, counters = context.conf, Counters()
+    log.info("FreeGenerator: starting")
+    rules = UrlRules(conf, normalize=normalize, filtering=filtering, scope=SCOPE_INJECT, keep_on_error=False)
+    columns = []
+    with context.progress("freegen") as progress:
+        for path in seed_files(urls):
+            for lines in read_seeds(path):
+                columns.append(rules.apply(lines["url"], counters).drop_nulls())
+                progress.advance(len(lines))
+    found = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
+    distinct = found.unique(maintain_order=True)
+    counters.add(REPEATED, len(found) - len(distinct))
+    entries = injected_scores(_entries(distinct, conf, context.clock.now()), ScoringFilters(conf), counters)
+    counters.add(SELECTED, len(entries))
+    writer = FetchListWriter(segments, number_of_lists(conf, fetchers), conf, address_of, seed=None)
+    return writer.write(entries, context.clock), counters
+
+
+def _entries(urls: pl.Series, conf: Configuration, now: int) -> pl.DataFrame:
+    """New entries of CRAWLDB_SCHEMA: no status, due now."""
+    interval = conf.get_int("db.fetch.interval.default", 0)
+    values = {
+        "status": 0,
+        "fetch_time": now,
+        "modified_time": 0,
+        "retries": 0,
+        "fetch_interval": interval,
+        "score": 0.0,
+    }
+    constants = [pl.lit(values.get(name), dtype).alias(name) for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"]
+    return pl.DataFrame({"key": encode_keys(urls)}).with_columns(constants)

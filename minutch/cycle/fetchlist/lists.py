@@ -1,0 +1,97 @@
+"""Fetch lists on disk: the part `crawl_generate` of a new segment.
+
+    <segments>/<yyyyMMddHHmmss>/crawl_generate/part-r-NNNNN     plain SequenceFile <Text, CrawlDatum>, uncompressed
+
+A list is sorted by the hash of the URL (`select.url_hashes`), which scatters the pages of a host, then by URL. The list
+of a segment appears whole or not at all.
+
+Source: org.apache.nutch.crawl.Generator.partitionSegment, HashComparator.
+"""
+
+from __future__ import annotations
+
+import socket
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.cycle.fetchlist.partition import Resolve, UrlPartitioner
+from minutch.cycle.fetchlist.select import by_rank, ranks_of, url_hashes
+from minutch.cycle.segment.store import CRAWL_GENERATE, new_segment
+from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
+from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.records.rawmap import merge
+from minutch.work.engine import engine_of, runs_here
+from minutch.work.tables.compression import Compression, output_compression
+from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.database import part_name
+from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.success import mark_success
+
+_AT_A_TIME: Final = 1 << 19
+"""Entries that are put into the order of a list at a time."""
+
+
+def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
+    """`entries` with `_ngt_` (LongWritable, ms) in their metadata: when they were selected."""
+    own = MapWritable({Text(GENERATE_TIME_KEY): LongWritable(time)}).to_bytes()
+    metadata = entries["metadata"].fill_null(own)
+    others = entries["metadata"].is_not_null().arg_true()
+    if len(others):
+        merged = [merge(data, own) for data in metadata.gather(others)]
+        metadata = metadata.scatter(others, pl.Series(merged, dtype=pl.Binary))
+    return entries.with_columns(metadata=metadata)
+
+
+def number_of_lists(conf: Configuration, asked: int | None) -> int:
+    """Parts of a fetch list: as many as are fetched side by side. In local mode there is one, for one process."""
+    is_here = runs_here(conf)
+    if is_here and (conf.get("mapreduce.framework.name") or "local") == "local":
+        return 1
+    if asked is not None and asked > 0:
+        return asked
+    maps = conf.get_int("mapreduce.job.maps", 2 if is_here else 0)
+    return maps if maps > 0 else engine_of(conf).tasks
+
+
+@lru_cache(maxsize=100_000)
+def address_of(host: str) -> str | None:
+    """The IPv4 address of a host; None if it has none."""
+    try:
+        return socket.gethostbyname(host)
+    except (OSError, UnicodeError):
+        return None
+
+
+class FetchListWriter:
+    """Writes segments into the directory `segments`, each list in `parts` parts; `seed` as in UrlPartitioner."""
+
+    def __init__(self, segments: Path, parts: int, conf: Configuration, resolve: Resolve, seed: int | None) -> None:
+        self._segments = segments
+        self._parts = parts
+        self._conf = conf
+        self._compression = output_compression(conf)
+        self._partitioner = UrlPartitioner(conf, resolve, seed)
+
+    def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
+        """Make a new segment with these entries, which may come in any order; returns its path."""
+        part_of = self._partitioner.parts_of(decode_keys(entries["key"]), self._parts).to_numpy().astype(np.uint32)
+        order = by_rank(np.arange(len(entries)), ranks_of(part_of, url_hashes(entries["key"])), entries["key"])
+        shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
+        with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
+            for part, rows in enumerate(shares):
+                _write_part(segment.path / CRAWL_GENERATE / part_name(part), entries, rows, self._compression)
+            mark_success(self._conf, segment.path / CRAWL_GENERATE)
+        return segment.path
+
+
+def _write_part(path: Path, entries: pl.DataFrame, rows: NDArray[np.int64], compression: Compression) -> None:
+    with CrawlDataWriter(path, mapfile=False, **compression.options) as writer:
+        for start in range(0, max(1, len(rows)), _AT_A_TIME):
+            writer.write(entries[rows[start : start + _AT_A_TIME]])

@@ -1,0 +1,76 @@
+"""Which part of a fetch list a URL goes to: all pages of one host (domain, address) to the same part.
+
+    part = ((String.hashCode of host, domain or address) ^ seed) & 0x7fffffff % parts
+
+Properties: `partition.url.mode` byHost, byDomain or byIP, `partition.url.seed`. URLs are normalized first (scope
+`partition`); what is no URL is placed by all of its text.
+
+Source: org.apache.nutch.crawl.URLPartitioner.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.hadoop.formats.javahash import int32, string_hash
+from minutch.plugin.chains import SCOPE_PARTITION, URLNormalizers
+from minutch.urls.hosts import domains_of, hosts_of, map_distinct
+
+log = logging.getLogger(__name__)
+
+MODE_PROPERTY: Final = "partition.url.mode"
+SEED_PROPERTY: Final = "partition.url.seed"
+BY_HOST: Final = "byHost"
+BY_DOMAIN: Final = "byDomain"
+BY_IP: Final = "byIP"
+
+Resolve = Callable[[str], str | None]
+"""The IP address of a host as text; None if it has none."""
+
+
+class UrlPartitioner:
+    """Places URLs. `resolve` looks hosts up where the mode is byIP; `seed` is used instead of the configured one."""
+
+    def __init__(self, conf: Configuration, resolve: Resolve, seed: int | None = None) -> None:
+        self.seed = conf.get_int(SEED_PROPERTY, 0) if seed is None else seed
+        self.mode = conf.get_word(MODE_PROPERTY, BY_HOST)
+        self._resolve = resolve
+        self._conf = conf
+
+    @cached_property
+    def _normalizers(self) -> URLNormalizers:
+        return URLNormalizers(self._conf, SCOPE_PARTITION)
+
+    def parts_of(self, urls: pl.Series, parts: int) -> pl.Series:
+        """The part (0 to parts - 1, Int64) of each of `urls` (String)."""
+        if parts == 1:
+            return pl.repeat(0, len(urls), dtype=pl.Int64, eager=True).alias("part")
+        normal = self._normalizers.normalize_column(urls)
+        hosts = hosts_of(normal)
+        hashes = self._hashes(hosts)
+        no_urls = hosts.is_null().arg_true()
+        if len(no_urls):
+            texts = normal.zip_with(normal.is_not_null(), urls).gather(no_urls)
+            log.warning("%d malformed URLs, such as %s", len(texts), texts[0])
+            hashes = hashes.scatter(no_urls, map_distinct(texts, string_hash, pl.Int64()))
+        seeded = hashes.cast(pl.Int32) ^ pl.Series([int32(self.seed)], dtype=pl.Int32)
+        return ((seeded & 0x7FFFFFFF).cast(pl.Int64) % parts).alias("part")
+
+    def _hashes(self, hosts: pl.Series) -> pl.Series:
+        if self.mode == BY_DOMAIN:
+            hosts = domains_of(hosts)
+        function = self._address_hash if self.mode == BY_IP else string_hash
+        return map_distinct(hosts, function, pl.Int64())
+
+    def _address_hash(self, host: str) -> int:
+        address = self._resolve(host)
+        if address is None:
+            log.info("no address is known of host %s", host)
+            return 0
+        return string_hash(address)

@@ -1,0 +1,310 @@
+"""Which of the pages that are due get a place in a fetch list: topN, segments, at most so many of one host. No I/O.
+
+Best first: by descending sort value, then by a hash of the URL, then by the URL's bytes. Nutch leaves the order of
+equal sort values open; the hash scatters them, so that a cut at topN takes pages of all hosts and not those at the
+beginning of the alphabet. It is the hash that fetch lists are sorted by, with its bits mixed (similar URLs have similar
+ones):
+
+    hash = 1; for each byte of VInt length and URL, the last one first: hash = 31 * hash + signed byte, in 32 bits
+
+With several reducers (mapreduce.job.reduces) each deals out topN / reducers places to the hosts that are its own.
+
+Source: org.apache.nutch.crawl.Generator, SelectorReducer, DecreasingFloatComparator and HashComparator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from minutch.conf import Configuration
+from minutch.cycle.fetchlist.hostlimits import HostLimits
+from minutch.cycle.fetchlist.partition import Resolve, UrlPartitioner
+from minutch.job import Counters
+from minutch.kernels import hash as hash_kernels
+from minutch.kernels.arrow import from_series
+from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
+from minutch.urls.hosts import domains_of, hosts_of
+from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.parallel import for_each
+from minutch.work.tables.window import Ranks
+
+Ints = NDArray[np.int64]
+
+SELECTED: Final = "selected_total"
+NOT_IN_TOP: Final = "not_in_top_n_total"
+MALFORMED: Final = "malformed_urls_skipped_total"
+HOSTS_OVER_LIMIT: Final = "hosts_affected_per_host_overflow_total"
+OVER_LIMIT: Final = "urls_skipped_per_host_overflow_total"
+
+REASONS: Final = {
+    MALFORMED: "that are no URLs",
+    OVER_LIMIT: "over the limit of their host or domain (generate.max.count)",
+    NOT_IN_TOP: "beyond topN",
+}
+"""What the counters of entries that got no place say."""
+
+NO_PLACE: Final = 0
+IS_MALFORMED: Final = -1
+IS_OVER_LIMIT: Final = -2
+"""In the place of a segment's number (from 1): why an entry has none."""
+WHY: Final = {IS_MALFORMED: MALFORMED, IS_OVER_LIMIT: OVER_LIMIT, NO_PLACE: NOT_IN_TOP}
+
+NO_LIMIT: Final = (1 << 63) - 1
+_BLOCK: Final = 10_000  # entries whose hosts are looked up at a time
+
+
+def url_hashes(keys: pl.Series) -> NDArray[np.uint32]:
+    """The hash code of each URL (Binary), moved so that its unsigned order is the signed order of Java's."""
+    strings, hashes = from_series(keys), np.empty(len(keys), np.int32)
+    hash_kernels.url_hashes(strings.views, strings.addresses, hashes)
+    return hashes.view(np.uint32) ^ np.uint32(1 << 31)
+
+
+def descending(values: pl.Series) -> NDArray[np.uint32]:
+    """Integers that ascend where the 32-bit `values` descend, in the order of Float.compare: NaN comes first."""
+    numbers = values.to_numpy()
+    bits = numbers.view(np.int32)
+    ascending = np.where(np.isnan(numbers), np.int32(0x7FC0_0000), np.where(bits < 0, bits ^ 0x7FFF_FFFF, bits))
+    return ~(ascending.astype(np.int32).view(np.uint32) ^ np.uint32(1 << 31))
+
+
+def mixed(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Other numbers for hashes, a different one for each, without their order. Source: MurmurHash3, fmix32."""
+    hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EB_CA6B)
+    hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2_AE35)
+    return hashes ^ (hashes >> np.uint32(16))
+
+
+def ranks_of(order: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> Ranks:
+    """Numbers that ascend with `order`, then with the hash."""
+    return order.astype(np.uint64) << np.uint64(32) | hashes
+
+
+def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
+    """The numbers of all rows by rank, then key, in stretches of which the first has about `first` rows."""
+    low = 0
+    while first < len(ranks):
+        bound = int(np.partition(ranks, first - 1)[first - 1])
+        yield by_rank(np.flatnonzero((ranks >= low) & (ranks <= bound)), ranks, keys)
+        low, first = bound + 1, 4 * first
+    yield by_rank(np.flatnonzero(ranks >= low), ranks, keys)
+
+
+def by_rank(rows: Ints, ranks: Ranks, keys: pl.Series) -> Ints:
+    """`rows` by rank, those of equal rank by key."""
+    rows = rows[np.argsort(ranks[rows])]
+    is_equal = ranks[rows[1:]] == ranks[rows[:-1]]
+    places = np.flatnonzero(np.append(is_equal, False) | np.append(False, is_equal))
+    if len(places):  # URLs with the same hash
+        equals = rows[places]
+        table = pl.DataFrame({"rank": ranks[equals], "key": keys.gather(equals), "row": equals})
+        rows[places] = table.sort("rank", "key", "row")["row"].to_numpy()
+    return rows
+
+
+def ranks_in(table: pl.DataFrame) -> Ranks:
+    """The rank of each entry of a table with `sort`: lower ones come first."""
+    return ranks_of(descending(table["sort"]), mixed(url_hashes(table["key"])))
+
+
+class Selection:
+    """What limits the selection: `top_n` per segment, `segments`, generate.max.count, generate.count.mode.
+
+    `hosts` has limits of hosts that stand in the place of generate.max.count.
+    """
+
+    def __init__(
+        self,
+        conf: Configuration,
+        *,
+        top_n: int,
+        segments: int,
+        normalize: bool,
+        reducers: int,
+        resolve: Resolve,
+        hosts: HostLimits | None = None,
+        own: range | None = None,
+    ) -> None:
+        """`own` are the reducers whose entries come, if they are not all of them."""
+        self._conf = conf
+        self._reducers = reducers
+        self._limit = top_n // reducers if top_n >= 0 else -(-top_n // reducers)
+        self._segments = segments
+        self._max_count = conf.get_int("generate.max.count", -1)
+        self._by_domain = conf.get("generate.count.mode") == "domain"
+        self._normalizers = URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None
+        self._hosts = hosts if hosts is not None and hosts.limits_counts else None
+        self._partitioner = UrlPartitioner(conf, resolve)
+        self._own = range(reducers) if own is None else own
+        self._quotas = [Quota(self._limit, segments, self._max_count) for _ in range(reducers)]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further entry can get a place."""
+        return all(self._quotas[reducer].is_full for reducer in self._own)
+
+    def choose(self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0) -> pl.DataFrame:
+        """The entries that get a place, with their `segment` (from 1); `counters` has the number of all others.
+
+        `found` has at least one table of what is due, with the column `sort`. Where these are the best of more, there
+        are `total` entries; worse ones have their turn in later calls.
+        """
+        segments = self.segments_of(found, counters, total)
+        shares = np.split(segments, np.cumsum([len(table) for table in found])[:-1])
+        return pl.concat([_placed(table, share) for table, share in zip(found, shares, strict=True)])
+
+    def segments_of(self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0) -> Ints:
+        """The segment of each entry of all tables, one after the other; of those without one, WHY not."""
+        keys = pl.concat([table["key"] for table in found], rechunk=True)
+        total = max(total, len(keys))
+        segments = np.zeros(len(keys), dtype=np.int64)
+        for block in self._blocks(found, keys) if self._is_limited(total) else _in_order(len(keys)):
+            self._deal(block, keys, segments, total)
+            if self.is_full:
+                break
+        for quota in self._quotas:
+            counters.merge(quota.counters)
+            quota.counters = Counters()
+        for code, reason in WHY.items():
+            count = int(np.count_nonzero(segments == code))
+            if count or code == NO_PLACE:
+                counters.add(reason, count)
+        counters.add(SELECTED, int(np.count_nonzero(segments > NO_PLACE)))
+        return segments
+
+    def _is_limited(self, total: int) -> bool:
+        """Whether it depends on the others, of `total` entries, which of them get a place."""
+        return self._max_count > 0 or self._hosts is not None or 0 <= self._limit < total
+
+    def _blocks(self, found: Sequence[pl.DataFrame], keys: pl.Series) -> Iterator[Ints]:
+        """The numbers of all rows, best first, a few at a time."""
+        ranks = np.concatenate(for_each(ranks_in, found))
+        places = self._limit * self._segments * self._reducers if self._limit >= 0 else NO_LIMIT
+        for rows in best_first(ranks, keys, places + max(places // 10, _BLOCK)):  # reducers' shares differ a little
+            for start in range(0, len(rows), _BLOCK):
+                yield rows[start : start + _BLOCK]
+
+    def _deal(self, rows: Ints, keys: pl.Series, segments: Ints, total: int) -> None:
+        """Give places to the entries `rows`: each one's segment goes into `segments`."""
+        urls = decode_keys(keys.gather(rows))
+        reducer_of = self._reducers_of(urls, total)
+        for reducer, quota in enumerate(self._quotas):
+            mine = np.flatnonzero(reducer_of == reducer)
+            if len(mine) and not quota.is_full:
+                own = urls.gather(mine)
+                limits = None if self._hosts is None else self._hosts.max_counts(own, self._max_count)
+                segments[rows[mine]] = quota.deal(self._owners(own), limits)
+
+    def _reducers_of(self, urls: pl.Series, total: int) -> Ints:
+        """The reducer of each of `urls`, of `total` in all: the same for all where places are not limited."""
+        if self._reducers == 1 or not self._is_limited(total):
+            return np.zeros(len(urls), dtype=np.int64)
+        reducers: Ints = self._partitioner.parts_of(urls, self._reducers).to_numpy()
+        return reducers
+
+    def _owners(self, urls: pl.Series) -> pl.Series:
+        """The host or domain that each URL counts for, in lower case; null for what is no URL."""
+        if self._normalizers is not None:
+            urls = self._normalizers.normalize_column(urls)
+        owners = hosts_of(urls)
+        return (domains_of(owners) if self._by_domain else owners).str.to_lowercase()
+
+
+def _in_order(rows: int) -> Iterator[Ints]:
+    """The numbers of so many rows, a few at a time."""
+    return (np.arange(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK))
+
+
+def _placed(table: pl.DataFrame, segments: Ints) -> pl.DataFrame:
+    """The entries that have a segment, with it; where all have one, they stay where they lie."""
+    table, has_place = table.with_columns(pl.Series("segment", segments)), segments > NO_PLACE
+    return table if has_place.all() else table.filter(pl.Series(has_place))
+
+
+class Quota:
+    """Deals out one reducer's places to entries that come best first.
+
+    `limit` is the number of places per segment (negative: no limit), `max_count` how many pages of a host or domain
+    each segment may have (0 or less: no limit).
+    """
+
+    def __init__(self, limit: int, segments: int, max_count: int) -> None:
+        self.counters = Counters()
+        self._limit = limit
+        self._segments = segments
+        self._max_count = max_count
+        self._count = 0
+        self._segment = 1
+        self._filled = [0] * (segments + 1)
+        self._hosts: dict[str, list[int]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further entry can get a place."""
+        return self._count == self._limit and self._segment >= self._segments
+
+    def deal(self, owners: pl.Series, limits: Ints | None = None) -> Ints:
+        """The segment (from 1; else WHY not) of each of the next entries, given by host or domain (null: no URL).
+
+        `limits` has each entry's own `max_count`.
+        """
+        if limits is None:
+            if self._max_count <= 0 and self._limit != 0:
+                return self._deal_in_order(owners)
+            limits = np.full(len(owners), self._max_count)
+        return self._deal_by_owner(owners, limits.tolist())
+
+    def _deal_in_order(self, owners: pl.Series) -> Ints:
+        """Without a limit per host: fill one segment after the other."""
+        if self.is_full:
+            return np.zeros(len(owners), dtype=np.int64)
+        limit = self._limit if self._limit > 0 else NO_LIMIT
+        valid = owners.is_not_null().to_numpy()
+        start = (self._segment - 1) * limit + self._count
+        taken = start + np.cumsum(valid)  # places that are taken after each entry
+        examined = int(np.searchsorted(taken, min(limit * self._segments, NO_LIMIT))) + 1
+        segments = np.where(valid, (taken - 1) // limit + 1, IS_MALFORMED)
+        segments[examined:] = NO_PLACE
+        if (segments > NO_PLACE).any():
+            last = start + int(np.count_nonzero(segments > NO_PLACE)) - 1
+            self._segment, self._count = last // limit + 1, last % limit + 1
+        return segments
+
+    def _deal_by_owner(self, owners: pl.Series, limits: Sequence[int]) -> Ints:
+        segments = np.zeros(len(owners), dtype=np.int64)
+        for row, (owner, limit) in enumerate(zip(owners, limits, strict=True)):
+            if self._count == self._limit:
+                if self._segment >= self._segments:
+                    break
+                self._count = 0
+                self._segment += 1
+            if owner is None:
+                segments[row] = IS_MALFORMED
+                continue
+            segment = self._segment if limit <= 0 else self._segment_of(owner, limit)
+            segments[row] = segment
+            if segment > NO_PLACE:
+                self._filled[segment] += 1
+                self._count += 1
+        return segments
+
+    def _segment_of(self, owner: str, limit: int) -> int:
+        """The segment with a place for another page of `owner`, which may have `limit` in each, or IS_OVER_LIMIT."""
+        state = self._hosts.setdefault(owner, [1, 0])  # its present segment, its pages there
+        state[1] += 1
+        while self._filled[state[0]] >= self._limit and state[0] < self._segments:
+            state[0] += 1
+            state[1] = 0
+        if state[1] > limit:
+            if state[0] >= self._segments:
+                if state[1] == limit + 1:
+                    self.counters.add(HOSTS_OVER_LIMIT)
+                return IS_OVER_LIMIT
+            state[0] += 1
+            state[1] = 1
+        return state[0]

@@ -1,0 +1,147 @@
+"""readhostdb: the record of one host, or all of a HostDb as text.
+
+    hostname TAB unfetched TAB fetched TAB gone TAB redirTemp TAB redirPerm TAB notModified TAB numRecords TAB dnsFail
+    TAB cnxFail TAB sumFail TAB score TAB lastCheck TAB homepage TAB (key ":" value "|||")* LF
+
+A dump has a file for each part of the HostDb, in its order, with a head line unless hostdb.dump.field.header is false.
+-dumpHomepages and -dumpHostnames write these alone, a tab after each. Unlike in Nutch, which asks the opposite of what
+it means, -dumpHomepages has the hosts that have a home page.
+
+Source: org.apache.nutch.hostdb.ReadHostDb, HostDatum.toString.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.hostdb.fields import text_of
+from minutch.cycle.hostdb.store import HostDb
+from minutch.cycle.hostdb.variables import FIXED, evaluate
+from minutch.expressions import Expression, compile_expression
+from minutch.hadoop.formats.javahash import date_time_to_string, float_to_string
+from minutch.job import Counters, JobContext
+from minutch.records.metadata_columns import entries
+from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.parallel import for_each
+from minutch.work.tables.textparts import output_folder, require_absent, text_file
+
+log = logging.getLogger(__name__)
+
+HEADER: Final = (
+    "hostname\tunfetched\tfetched\tgone\tredirTemp\tredirPerm\tnotModified\tnumRecords\tdnsFail\tcnxFail\tsumFail\t"
+    "score\tlastCheck\thomepage\tmetadata\n"
+)
+WRITTEN: Final = "hosts written"
+LEFT_OUT: Final = "hosts left out"
+_COUNTS: Final = ("unfetched", "fetched", "gone", "redirTemp", "redirPerm", "notModified", "numRecords")
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """What is written of which hosts."""
+
+    homepages: bool = False
+    hostnames: bool = False
+    header: bool = True
+    expression: Expression | None = None
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, *, homepages: bool, hostnames: bool, expression: str | None) -> Dump:
+        """The switches, or what hostdb.dump.* and hostdb.filter.expression say. Raises ExpressionError."""
+        text = expression or conf.get("hostdb.filter.expression")
+        return cls(
+            homepages or conf.get_boolean("hostdb.dump.homepages", False),
+            hostnames or conf.get_boolean("hostdb.dump.hostnames", False),
+            conf.get_boolean("hostdb.dump.field.header", True),
+            compile_expression(text) if text else None,
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether whole records are written."""
+        return not self.homepages and not self.hostnames
+
+    def selected(self, hosts: pl.DataFrame) -> pl.DataFrame:
+        """The hosts that are written."""
+        if self.expression is not None:
+            hosts = hosts.filter(pl.Series([value is True for value in evaluate(hosts, self.expression)]))
+        return hosts.filter(pl.col("homepage_url") != b"") if self.homepages else hosts
+
+    def text(self, hosts: pl.DataFrame) -> str:
+        """Their lines."""
+        if not self.is_full:
+            shown = decode_keys(hosts["homepage_url" if self.homepages else "key"])
+            return "".join(f"{value}\t\n" for value in shown)
+        return "".join(lines(hosts))
+
+
+def lines(hosts: pl.DataFrame) -> pl.Series:
+    """The line of each host."""
+    failures = [pl.col("dns_failures"), pl.col("connection_failures")]
+    found = hosts.select(
+        key=decode_keys(hosts["key"]),
+        counts=pl.concat_str([FIXED[name].cast(pl.String) for name in _COUNTS], separator="\t"),
+        failures=pl.concat_str([*failures, pl.sum_horizontal(failures)], separator="\t"),
+        score=_distinct(hosts["score"], float_to_string),
+        last_check=_distinct(hosts["last_check"], date_time_to_string),
+        homepage=decode_keys(hosts["homepage_url"]),
+        metadata=_metadata(hosts),
+    )
+    return found.select(pl.concat_str(pl.all(), separator="\t") + "\n").to_series()
+
+
+def _distinct(values: pl.Series, text: Callable[[Any], str]) -> pl.Series:
+    distinct = values.unique()
+    texts = pl.Series([text(value) for value in distinct], dtype=pl.String)
+    return values.replace_strict(distinct, texts, return_dtype=pl.String)
+
+
+def _metadata(hosts: pl.DataFrame) -> pl.Series:
+    """The metadata of each host as one text."""
+    found = entries(hosts["metadata"], hosts["key"])
+    if found.is_empty():
+        return pl.Series([""]).new_from_index(0, len(hosts))
+    shown = [f"{key.decode('utf-8', 'replace')}:{text_of(kind, value)}|||" for _, key, kind, value in found.iter_rows()]
+    texts = found.select("row", text=pl.Series(shown)).group_by("row").agg(pl.col("text").str.join(""))
+    rows = hosts.select(pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"))
+    return rows.join(texts, on="row", how="left", maintain_order="left")["text"].fill_null("")
+
+
+def write(db: HostDb, out: Path, dump: Dump, context: JobContext) -> Counters:
+    """Write the hosts of `db` as text to files in the new directory `out`.
+
+    Raises StoreError (no HostDb, `out` exists), FormatError (damage).
+    """
+    if dump.expression is not None:
+        log.info("ReadHostDb: evaluating expression: %s", dump.expression.text)
+    log.info("ReadHostDb: starting")
+    require_absent(out)
+    count, counters = len(db.require_parts()), Counters({WRITTEN: 0, LEFT_OUT: 0})
+    with output_folder(out) as folder, context.progress("readhostdb", unit="hosts") as progress:
+
+        def write_part(index: int) -> Counters:
+            counted = Counters()
+            with text_file(folder / f"part-m-{index:05d}", context.conf) as file:
+                is_first = dump.header and dump.is_full
+                for hosts in db.scan_part(index):
+                    if is_first and len(hosts):
+                        file.write(HEADER.encode())
+                        is_first = False
+                    chosen = dump.selected(hosts)
+                    file.write(dump.text(chosen).encode())
+                    counted.add(WRITTEN, len(chosen))
+                    counted.add(LEFT_OUT, len(hosts) - len(chosen))
+                    progress.advance(len(hosts))
+            return counted
+
+        for counted in for_each(write_part, range(count)):
+            counters.merge(counted)
+    log.info("ReadHostDb: finished")
+    return counters

@@ -1,0 +1,223 @@
+"""Metadata fields of pages summed up per host: which keys a host's metadata gets, and their values. Pure: no I/O.
+
+    <field>.<value>                     LongWritable   pages with this value (hostdb.string.fields)
+    max.<field> avg.<field> min.<field> FloatWritable  of the values that are numbers (hostdb.numeric.fields)
+    pct<n>.<field>                      FloatWritable  the n-th percentile (hostdb.percentiles)
+
+The percentile p of n values, in order and counted from 0, is value number floor(p / 100 * n), the last one at most:
+what Nutch's t-digest gives as long as it keeps all values. Nutch gives the median for each.
+
+Source: org.apache.nutch.hostdb.UpdateHostDbReducer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.hadoop.formats.javahash import float32, float_to_string, names_order, parse_float, string_hash
+from minutch.hadoop.formats.writables import FloatWritable, IntWritable, LongWritable, Writable
+from minutch.records.metadata_columns import FLOAT, INT, LONG, STATUS, TEXT, entries, hash_buckets, stored
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.work.tables.frame import decode_keys, encode_keys
+
+VALUES_SCHEMA: Final = pl.Schema(
+    {
+        "key": pl.Binary(),  # the host
+        "field": pl.UInt16(),  # its number among the string fields, then the numeric ones
+        "text": pl.Binary(),  # the value of a string field
+        "number": pl.Float32(),  # the value of a numeric one
+        "count": pl.Int64(),  # pages
+    }
+)
+NEW_SCHEMA: Final = pl.Schema({"row": pl.UInt32(), "key": pl.Binary(), "value": pl.Binary()})
+"""Entries of metadata, key and value as stored, in the order in which they are put into the map of host `row`."""
+
+_NUMBERS: Final[dict[int, type[Writable]]] = {INT: IntWritable, LONG: LongWritable, FLOAT: FloatWritable}
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """hostdb.string.fields, hostdb.numeric.fields, hostdb.percentiles."""
+
+    strings: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    percentiles: tuple[int, ...] = ()
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Fields:
+        """The properties; each name once. Raises ConfigError for a percentile that is no number from 0 to 100."""
+        return cls(
+            tuple(dict.fromkeys(conf.get_trimmed_strings("hostdb.string.fields"))),
+            tuple(dict.fromkeys(conf.get_trimmed_strings("hostdb.numeric.fields"))),
+            tuple(dict.fromkeys(map(_percentile, conf.get_trimmed_strings("hostdb.percentiles")))),
+        )
+
+    def values(self, hosts: pl.Series, pages: pl.DataFrame) -> pl.DataFrame:
+        """How often the pages of each host have each value: a table of VALUES_SCHEMA, values as they are first met.
+
+        `pages` has key and metadata, `hosts` (Binary) is as long. Raises FormatError for damaged metadata.
+        """
+        names = dict.fromkeys((*self.strings, *self.numbers))
+        found = entries(pages["metadata"], pages["key"], tuple(names))
+        if found.is_empty():
+            return VALUES_SCHEMA.to_frame()
+        found = found.with_columns(key=hosts.gather(found["row"]))
+        none = pl.lit(None, pl.Float32), pl.lit(None, pl.Binary)
+        tables = []
+        for number, name in enumerate(self.strings):
+            mine = found.filter(pl.col("name") == name.encode())
+            tables.append(mine.select("key", pl.lit(number).alias("field"), text=_texts(mine), number=none[0]))
+        for number, name in enumerate(self.numbers, len(self.strings)):
+            mine = found.filter(pl.col("name") == name.encode())
+            numbers = mine.select("key", pl.lit(number).alias("field"), text=none[1], number=_floats(mine))
+            tables.append(numbers.filter(pl.col("number").is_not_null()))
+        together = pl.concat(tables).cast({"field": pl.UInt16})
+        keys = ("key", "field", "text", "number")
+        return together.group_by(keys, maintain_order=True).agg(count=pl.len().cast(pl.Int64))
+
+    def own(self, name: bytes) -> bool:
+        """Whether a key of a host's metadata is one that this job writes."""
+        text = name.decode("utf-8", "replace")
+        kind, _, field = text.partition(".")
+        if field in self.numbers and (kind in ("max", "avg", "min") or re.fullmatch(r"pct\d+", kind)):
+            return True
+        return any(text.startswith(f"{string}.") for string in self.strings)
+
+    def summaries(self, rows: pl.Series, values: pl.DataFrame) -> pl.DataFrame:
+        """What the metadata of hosts gets: a table of NEW_SCHEMA.
+
+        `values` is a table of VALUES_SCHEMA with each value of a host once, `rows` the host's row for each of its rows.
+        """
+        table = values.with_columns(row=rows)
+        counted = self._counts(table.filter(pl.col("field") < len(self.strings)))
+        return pl.concat([counted, self._statistics(table.filter(pl.col("field") >= len(self.strings)))])
+
+    def _counts(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Of the string fields, in the order of Java's maps: by field, then by value."""
+        if table.is_empty():
+            return NEW_SCHEMA.to_frame()
+        place = {field: place for place, field in enumerate(names_order(self.strings))}
+        groups = table.select(pl.struct("row", "field").rank("dense").alias("g"))["g"].to_numpy() - 1
+        hashes = _per_distinct(table["text"], lambda text: string_hash(text.decode("utf-8", "replace")) & 0xFFFF_FFFF)
+        ordered = table.with_columns(
+            place=pl.col("field").replace_strict(place, return_dtype=pl.Int64),
+            bucket=pl.Series(hash_buckets(groups.astype(np.int64), hashes.to_numpy())),
+        ).sort("row", "place", "bucket", maintain_order=True)
+        names = [f"{name}.".encode() for name in self.strings]
+        keys = [stored(names[field] + text) for field, text in ordered.select("field", "text").iter_rows()]
+        return pl.DataFrame(
+            {"row": ordered["row"], "key": keys, "value": _stored_longs(ordered["count"])}, schema=NEW_SCHEMA
+        )
+
+    def _statistics(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Of the numeric fields: maximum, average, percentiles, minimum, each in the order of a map of the fields."""
+        if table.is_empty():
+            return NEW_SCHEMA.to_frame()
+        wide = pl.col("number").cast(pl.Float64)
+        total = pl.col("count").sum()
+        table = table.sort("row", "field", "number", maintain_order=True)
+        table = table.with_columns(until=pl.col("count").cum_sum().over("row", "field"))
+        wanted = [
+            ("max", pl.col("number").max()),
+            ("avg", ((wide * pl.col("count")).sum().cast(pl.Float32).cast(pl.Float64) / total).cast(pl.Float32)),
+            *((f"pct{p}", self._percentile(p, total)) for p in self.percentiles),
+            ("min", pl.col("number").min()),
+        ]
+        found = table.group_by("row", "field", maintain_order=True).agg(**dict(wanted))
+        place = {field + len(self.strings): place for place, field in enumerate(names_order(self.numbers))}
+        found = found.with_columns(place=pl.col("field").replace_strict(place, return_dtype=pl.Int64))
+        found = found.sort("row", "place")
+        kinds = ["max", "avg", "pct", "min"]
+        tables = []
+        for name, _ in wanted:
+            keys = [stored(f"{name}.{field}".encode()) for field in self.numbers]
+            key = found["field"] - len(self.strings)
+            tables.append(
+                found.select(
+                    "row",
+                    "place",
+                    kind=pl.lit(kinds.index(name[:3])),
+                    key=pl.Series(keys, dtype=pl.Binary).gather(key),
+                    value=_stored_floats(found[name]),
+                )
+            )
+        return pl.concat(tables).sort("row", "kind", "place", maintain_order=True).select(NEW_SCHEMA.names())
+
+    @staticmethod
+    def _percentile(percentile: int, total: pl.Expr) -> pl.Expr:
+        """Of values in ascending order, `until` of which each has so many before it or equal to it."""
+        target = pl.min_horizontal((total * percentile).floordiv(100), total - 1)
+        return pl.col("number").filter(pl.col("until") > target).first()
+
+
+def _percentile(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 100):
+        raise ConfigError(f"hostdb.percentiles: expected whole numbers from 0 to 100, found {text!r}")
+    return int(text)
+
+
+def _per_distinct(values: pl.Series, function: Callable[[bytes], int]) -> pl.Series:
+    distinct = values.unique()
+    results = pl.Series([function(value) for value in distinct], dtype=pl.Int64)
+    return values.replace_strict(distinct, results, return_dtype=pl.Int64)
+
+
+def _texts(found: pl.DataFrame) -> pl.Series:
+    """The values of entries as toString gives them, in UTF-8."""
+    if (found["kind"] == TEXT).all():
+        return encode_keys(decode_keys(found["value"]))
+    return _distinct(found, lambda kind, value: text_of(kind, value).encode(), pl.Binary())
+
+
+def _floats(found: pl.DataFrame) -> pl.Series:
+    """The values of entries as numbers; null for what is none."""
+    return _distinct(found, number_of, pl.Float32())
+
+
+def _distinct(found: pl.DataFrame, function: Callable[[int, bytes], object], dtype: pl.DataType) -> pl.Series:
+    """`function` of each kind and value, called once for each different pair."""
+    pairs = found.select("kind", "value")
+    distinct = pairs.unique()
+    results = [function(*pair) for pair in distinct.iter_rows()]
+    known = distinct.with_columns(result=pl.Series(results, dtype=dtype))
+    return pairs.join(known, on=("kind", "value"), how="left", maintain_order="left")["result"]
+
+
+def text_of(kind: int, value: bytes) -> str:
+    """The value of an entry of metadata, as its toString gives it."""
+    if kind == FLOAT:
+        return float_to_string(FloatWritable.from_bytes(value).value)
+    if kind in _NUMBERS:
+        return str(int.from_bytes(value, "big", signed=True))
+    if kind == STATUS:
+        return str(ProtocolStatus.from_bytes(value))
+    return value.decode("utf-8", "replace")
+
+
+def number_of(kind: int, value: bytes) -> float | None:
+    """The value as a 32-bit float; None for what is no number, and for NaN."""
+    try:
+        number = float32(parse_float(text_of(kind, value)))
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _stored_longs(values: pl.Series) -> list[bytes]:
+    head = bytes((LONG,))
+    return [head + int(value).to_bytes(8, "big", signed=True) for value in values]
+
+
+def _stored_floats(values: pl.Series) -> pl.Series:
+    data = values.to_numpy().astype(">f4").tobytes()
+    head = bytes((FLOAT,))
+    return pl.Series([head + data[at : at + 4] for at in range(0, len(data), 4)], dtype=pl.Binary)

@@ -1,0 +1,170 @@
+"""What the entries of a CrawlDb say of their hosts: the one home of that decision. Pure: no I/O.
+
+A host is that of the URL, in lower case, as the URL filters and normalizers leave it (asked about `http://<host>/`, if
+they are asked at all). Its home page is the URL that is nothing but `protocol://host/`, or what that redirects to. Of
+several (http and https) one that was fetched counts before one that redirects, that before any other; else the last in
+the CrawlDb's order. Entries that are not fetched yet name no home page; those marked as duplicates or orphans are in
+no count.
+
+Source: org.apache.nutch.hostdb.UpdateHostDbMapper, org.apache.nutch.util.URLUtil.isHomePageOf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.hostdb.fields import VALUES_SCHEMA, Fields
+from minutch.cycle.hostdb.processors import CrawlDatumProcessor
+from minutch.job import Counters
+from minutch.plugin.chains import SCOPE_DEFAULT
+from minutch.plugin.urlrules import SCOPE_PROPERTY, UrlRules
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_GONE,
+    STATUS_DB_NOTMODIFIED,
+    STATUS_DB_REDIR_PERM,
+    STATUS_DB_REDIR_TEMP,
+    STATUS_DB_UNFETCHED,
+)
+from minutch.records.metadata import PROTO_STATUS_KEY
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.rawmap import text_key, values_of
+from minutch.urls.hosts import hosts_of
+from minutch.work.tables.frame import decode_keys, encode_keys
+
+MALFORMED: Final = "malformed_urls_total"
+FILTERED: Final = "filtered_records_total"
+COUNTED: Final = "counted_urls_total"
+
+STATUSES: Final = {
+    "unfetched": STATUS_DB_UNFETCHED,
+    "fetched": STATUS_DB_FETCHED,
+    "not_modified": STATUS_DB_NOTMODIFIED,
+    "redir_temp": STATUS_DB_REDIR_TEMP,
+    "redir_perm": STATUS_DB_REDIR_PERM,
+    "gone": STATUS_DB_GONE,
+}
+"""Column of the HostDb -> status that it counts."""
+FAILURES: Final = "connection_failures"
+HOMEPAGES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "rank": pl.Int64(), "homepage_url": pl.Binary()})
+
+_FETCHED: Final = (STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED)
+_REDIRECTS: Final = (STATUS_DB_REDIR_TEMP, STATUS_DB_REDIR_PERM)
+_SCHEME: Final = r"^([A-Za-z][A-Za-z0-9+.-]*)://"
+
+
+class HostRules:
+    """Under which name a host is counted; with neither filters nor normalizers, under its own."""
+
+    def __init__(self, conf: Configuration, *, normalize: bool, filtering: bool) -> None:
+        plain = conf.with_values({SCOPE_PROPERTY: ""})
+        self._rules = UrlRules(
+            plain, normalize=normalize, filtering=filtering, scope=SCOPE_DEFAULT, keep_on_error=False
+        )
+
+    def apply(self, hosts: pl.Series) -> pl.Series:
+        """The name of each host (String), null where it is rejected; null stays null."""
+        if self._rules.is_neutral:
+            return hosts
+        distinct = hosts.drop_nulls().unique(maintain_order=True)
+        names = hosts_of(self._rules.apply("http://" + distinct + "/", Counters())).str.to_lowercase()
+        return hosts.replace_strict(distinct, names, default=None, return_dtype=pl.String)
+
+
+@dataclass(slots=True)
+class Found:
+    """What some entries say: of each host one row of `counts`, some of `homepages` and `values`."""
+
+    counts: pl.DataFrame
+    homepages: pl.DataFrame
+    values: pl.DataFrame
+    counters: Counters = field(default_factory=Counters)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is counted."""
+
+    rules: HostRules
+    fields: Fields
+    processors: Sequence[CrawlDatumProcessor] = ()
+
+    @property
+    def counts_schema(self) -> pl.Schema:
+        """The columns of `Found.counts`: those of the HostDb, then the sums of processors, by number and name."""
+        names = [*STATUSES, FAILURES, *self.sums]
+        return pl.Schema({"key": pl.Binary(), **dict.fromkeys(names, pl.Int64())})
+
+    @property
+    def sums(self) -> list[str]:
+        """The columns of the processors."""
+        return [f"{number}:{name}" for number, one in enumerate(self.processors) for name in one.names]
+
+    def of(self, entries: pl.DataFrame) -> Found:
+        """What `entries` (CRAWLDB_SCHEMA) say of their hosts. Raises FormatError for damaged metadata."""
+        counters = Counters()
+        urls = decode_keys(entries["key"])
+        hosts = hosts_of(urls).str.to_lowercase()
+        named = self.rules.apply(hosts)
+        counters.add(MALFORMED, hosts.null_count())
+        counters.add(FILTERED, named.null_count() - hosts.null_count())
+        counters.add(COUNTED, len(named) - named.null_count())
+        if named.null_count():
+            keep = named.is_not_null()
+            entries, urls, named = entries.filter(keep), urls.filter(keep), named.filter(keep)
+        keys = encode_keys(named).alias("host")
+        homepages = _homepages(entries, urls, named)
+        return Found(self._counts(entries, keys), homepages, self._values(entries, keys), counters)
+
+    def _counts(self, entries: pl.DataFrame, hosts: pl.Series) -> pl.DataFrame:
+        columns = [hosts.alias("key"), entries["status"], entries["retries"]]
+        for number, processor in enumerate(self.processors):
+            sums = processor.count_columns(entries)
+            columns += [sums[name].cast(pl.Int64).alias(f"{number}:{name}") for name in processor.names]
+        counted = [(pl.col("status") == code).sum().cast(pl.Int64).alias(name) for name, code in STATUSES.items()]
+        failures = (pl.col("retries") != 0).sum().cast(pl.Int64).alias(FAILURES)
+        sums_of = [pl.col(name).sum() for name in self.sums]
+        return pl.DataFrame(columns).group_by("key").agg(*counted, failures, *sums_of)
+
+    def _values(self, entries: pl.DataFrame, hosts: pl.Series) -> pl.DataFrame:
+        pages = entries["status"].is_in(_FETCHED) & entries["metadata"].is_not_null()
+        if not pages.any() or not (self.fields.strings or self.fields.numbers):
+            return VALUES_SCHEMA.to_frame()
+        return self.fields.values(hosts.filter(pages), entries.filter(pages))
+
+
+def _homepages(entries: pl.DataFrame, urls: pl.Series, hosts: pl.Series) -> pl.DataFrame:
+    """The home pages that entries name, in their order."""
+    likely = urls.str.ends_with("/") & (entries["status"] != STATUS_DB_UNFETCHED)
+    table = entries.select("status", "metadata").with_columns(url=urls, host=hosts).filter(likely)
+    scheme = pl.col("url").str.extract(_SCHEME)
+    table = table.filter(pl.col("url") == scheme + "://" + pl.col("host") + "/")
+    rank = pl.when(pl.col("status").is_in(_FETCHED)).then(2).when(pl.col("status").is_in(_REDIRECTS)).then(1)
+    table = table.with_columns(
+        rank=rank.otherwise(0).cast(pl.Int64),
+        homepage_url=scheme.str.to_lowercase() + "://" + pl.col("host") + "/",
+    )
+    if table["rank"].eq(1).any():
+        redirects = table["rank"] == 1
+        targets = values_of(table["metadata"], text_key(PROTO_STATUS_KEY))
+        table = table.with_columns(
+            homepage_url=pl.Series(
+                [
+                    _target(targets.get(row)) if redirect else url
+                    for row, (redirect, url) in enumerate(zip(redirects, table["homepage_url"], strict=True))
+                ],
+                dtype=pl.String,
+            )
+        )
+    found = table.filter(pl.col("homepage_url").is_not_null())
+    return found.select(key=encode_keys(found["host"]), rank="rank", homepage_url=encode_keys(found["homepage_url"]))
+
+
+def _target(status: object) -> str | None:
+    """Where a redirect leads to."""
+    return status.message if isinstance(status, ProtocolStatus) else None

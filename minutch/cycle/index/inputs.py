@@ -1,0 +1,102 @@
+"""What an index job reads: the parts of CrawlDb, LinkDb and segments, and the records of a range of keys in them.
+
+    kind         from                                  last one wins
+    crawldb      CrawlDb: its entries                  over equal keys
+    links        LinkDb: the links to a page
+    fetch        crawl_fetch of each segment, and      not those of pages that were not modified
+                 documents inside pages in crawl_parse
+    parse        parse_data
+    text         parse_text
+    content      content, with -addBinaryContent
+
+Records that do not lie where their key belongs (those of crawl_parse, which is not sorted, and all whose URL the
+normalizers change) are `Strays`: sorted beforehand, and handed to the range that their key is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final, TypeVar
+
+import polars as pl
+
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, LAYOUTS, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import Batch
+from minutch.work.tables.keyranges import KeyRange, SortedPart
+
+CRAWLDB, LINKS, FETCH, PARSE, TEXT, CONTENTS = "crawldb", "links", "fetch", "parse", "text", "content"
+_FOLDERS: Final = {FETCH: CRAWL_FETCH, PARSE: PARSE_DATA, TEXT: PARSE_TEXT, CONTENTS: CONTENT}
+CRAWL_DATUM: Final = LAYOUTS[CRAWL_FETCH].value_class
+INLINKS: Final = "org.apache.nutch.crawl.Inlinks"
+
+STRAYS: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt16(), "value": pl.Binary()})
+"""Records that are handed to the range of their key: `source` is the number of the Source that they count with."""
+
+T = TypeVar("T")
+
+
+@dataclass
+class Source:
+    """The parts of one folder; sources of one kind stand in the order in which the last one wins."""
+
+    kind: str
+    paths: list[Path]
+    value_class: str
+
+    @cached_property
+    def parts(self) -> list[SortedPart]:
+        """The parts, opened. Raises FormatError."""
+        return [SortedPart(path, self.value_class) for path in self.paths]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "parts"}
+
+
+@dataclass
+class Inputs:
+    """All sources of a job, in order; a worker process has a copy."""
+
+    sources: list[Source]
+    layout: str
+    """The layout of the LinkDb's records."""
+    _numbers: dict[str, list[int]] = field(default_factory=dict)
+
+    def of(self, kind: str) -> list[int]:
+        """The numbers of the sources of a kind."""
+        if kind not in self._numbers:
+            self._numbers[kind] = [i for i, source in enumerate(self.sources) if source.kind == kind]
+        return self._numbers[kind]
+
+    def batches(
+        self, kind: str, keys: KeyRange, strays: pl.DataFrame, only: pl.Series | None = None
+    ) -> Iterator[tuple[Batch, Path | None]]:
+        """The records of a kind in a range, of the keys `only`; and where they are from (None: strays)."""
+        for number in self.of(kind):
+            for part in self.sources[number].parts:
+                batch = part.batch(keys, only)
+                if batch.size:
+                    yield batch, part.path
+            mine = strays.filter(pl.col("source") == number) if len(strays) else strays
+            if only is not None:
+                mine = mine.filter(pl.col("key").is_in(only.implode()))
+            if len(mine):
+                yield Batch.of(mine["key"].to_list(), mine["value"].to_list()), None
+
+
+def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Source]:
+    """The sources of segments, in the order of their names."""
+    found = []
+    for segment in sorted(segments, key=lambda segment: segment.name):
+        for kind, folder in _FOLDERS.items():
+            if kind != CONTENTS or content:
+                found.append(Source(kind, segment.parts(folder), LAYOUTS[folder].value_class))
+    return found
+
+
+def within(error: FormatError, path: Path | None) -> FormatError:
+    """The same error, in the file that it is from."""
+    return error if path is None else error.within(path)

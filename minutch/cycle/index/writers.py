@@ -1,0 +1,279 @@
+"""The index writers of conf/index-writers.xml: what each of them gets, and how it gets there.
+
+    worker processes    Encoders      documents → exchanges → mapping → bytes, per writer
+    the job             WriterChain   bytes → batches → the writers, one after the other
+
+A writer that is busy is asked again, after longer and longer pauses; one that fails ends the job, and nothing is
+committed. What a server refuses is counted and named, and the rest goes on.
+
+Source: org.apache.nutch.indexer.IndexWriters, IndexWriterConfig.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.conf.elements import parameters_of, read_elements
+from minutch.cycle.index.exchanges import Exchanges
+from minutch.cycle.index.mapping import Mapping
+from minutch.errors import IndexBusyError, IndexWriterError, MinutchError
+from minutch.job import Counters
+from minutch.plugin.documents import Documents
+from minutch.plugin.parameters import Parameters
+from minutch.plugin.points import Action, IndexWriter, Refused
+from minutch.plugin.repository import Extension, PluginRepository
+
+log = logging.getLogger(__name__)
+
+FILE_PROPERTY: Final = "indexer.indexwriters.file"
+FILE: Final = "index-writers.xml"
+CRAWL_PROPERTY: Final = "minutch.index.crawl"
+"""The folder of the crawl that is indexed, for writers that write beside it; jobs set it."""
+MAX_REFUSED_PROPERTY: Final = "minutch.index.max.refused"
+"""Documents that servers may refuse before the job ends; -1: any number."""
+
+REFUSED: Final = "refused_total"
+NO_WRITER: Final = "skipped_by_exchange_total"
+LONGEST_WAIT: Final = 60.0
+"""Seconds that a busy server is waited for at most before it is asked again."""
+
+Encoded = dict[str, pl.DataFrame]
+"""Writer → its actions in order: `key` (String), `payload` (Binary, null: delete)."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A `<writer>` of index-writers.xml whose plugin is active."""
+
+    name: str
+    parameters: Parameters
+    mapping: Mapping
+    extension: Extension
+
+    def make(self) -> IndexWriter:
+        """The writer with its parameters, not opened. Raises ConfigError, PluginError."""
+        writer = self.extension.make()
+        assert isinstance(writer, IndexWriter)
+        writer.configure(self.parameters)
+        return writer
+
+
+def configured(conf: Configuration) -> dict[str, Configured]:
+    """The writers by id, in the order of the file. ConfigError for a file that is not there or can't be used."""
+    file = conf.get(FILE_PROPERTY) or FILE
+    extensions = {e.implementation.class_name: e for e in PluginRepository.of(conf).extensions(IndexWriter.point_id)}
+    found: dict[str, Configured] = {}
+    for element in read_elements(conf, file).iter("writer"):
+        extension = extensions.get(element.get("class", ""))
+        name = element.get("id", "")
+        if extension is not None:
+            parameters = Parameters(parameters_of(element), f"{file}, writer {name}")
+            found[name] = Configured(name, parameters, Mapping.of(element), extension)
+    return found
+
+
+def keep_documents(conf: Configuration) -> bool:
+    """Whether all writers keep what earlier jobs have sent, so that it can be deleted. Raises as `configured`."""
+    return not any(item.make().writes_anew for item in configured(conf).values())
+
+
+# -- in worker processes -----------------------------------------------------------------------------------------
+
+
+class Encoders:
+    """Makes of documents what each writer gets."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._writers = {name: (item.mapping, item.make()) for name, item in configured(conf).items()}
+        self._exchanges = Exchanges(conf)
+
+    @property
+    def are_columnar(self) -> bool:
+        """Whether all writers encode columns."""
+        return all(writer.overrides("encode_columns") for _, writer in self._writers.values())
+
+    def encode(self, documents: Documents, deletions: Sequence[str]) -> tuple[Encoded, Counters]:
+        """The actions of each writer, in the order of the URLs' bytes, and the documents that go to none."""
+        masks = self._exchanges.masks(documents, list(self._writers))
+        gone = pl.DataFrame({"key": deletions}, schema={"key": pl.String}).with_columns(
+            pl.lit(None, pl.Binary).alias("payload")
+        )
+        encoded: Encoded = {}
+        for name, (mapping, writer) in self._writers.items():
+            mine = mapping.apply(documents.filter(masks[name]))
+            payload = writer.encode_columns(mine) if len(mine) else pl.Series(dtype=pl.Binary)
+            adds = pl.DataFrame({"key": mine.keys, "payload": payload})
+            encoded[name] = pl.concat([adds, gone]).sort("key", maintain_order=True) if len(gone) else adds
+        counters = Counters()
+        if self._exchanges.are_active and masks:
+            counters.add(NO_WRITER, _unwanted(masks))
+        return encoded, counters
+
+
+def _unwanted(masks: dict[str, pl.Series]) -> int:
+    """How many documents no writer gets."""
+    return int(pl.DataFrame(masks).select(~pl.any_horizontal(pl.all())).to_series().sum())
+
+
+# -- in the job --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Queue:
+    """A writer, and the actions that wait to be a batch."""
+
+    name: str
+    writer: IndexWriter
+    actions: list[Action] = field(default_factory=list)
+    size: int = 0
+    accepted: int = 0
+
+
+class WriterChain:
+    """All writers of a job. A context manager: an error aborts them, else `finish` has to be called."""
+
+    def __init__(self, conf: Configuration, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Raises ConfigError, PluginError."""
+        self._queues = [_Queue(name, item.make()) for name, item in configured(conf).items()]
+        self._most_refused = conf.get_int(MAX_REFUSED_PROPERTY, -1)
+        self._sleep = sleep
+        self._opened: list[_Queue] = []
+        self.counters = Counters()
+        wanted = Exchanges(conf).names()
+        for name in sorted(wanted - {queue.name for queue in self._queues}):
+            log.warning(
+                "Index writer %s is not present. Maybe the plugin is not in plugin.includes or there is a misspelling.",
+                name,
+            )
+
+    def __enter__(self) -> WriterChain:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.abort()
+
+    @property
+    def names(self) -> list[str]:
+        """The ids of the writers."""
+        return [queue.name for queue in self._queues]
+
+    def open(self) -> None:
+        """Open all writers. IndexWriterError where one can't be."""
+        for queue in self._queues:
+            self._opened.append(queue)
+            self._patiently(queue, queue.writer.open)
+        log.info("%s", self.describe())
+
+    def write(self, encoded: Encoded) -> None:
+        """Take in actions; full batches go out. IndexWriterError where a writer fails for good."""
+        for queue in self._queues:
+            frame = encoded.get(queue.name)
+            if frame is None:
+                continue
+            for key, payload in frame.iter_rows():
+                queue.actions.append(Action(key, payload))
+                queue.size += len(payload or b"") + len(key)
+                if len(queue.actions) >= queue.writer.batch_documents or queue.size >= queue.writer.batch_bytes:
+                    self._send(queue)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete documents from all writers."""
+        table = pl.DataFrame({"key": keys}, schema={"key": pl.String}).with_columns(
+            pl.lit(None, pl.Binary).alias("payload")
+        )
+        self.write(dict.fromkeys(self.names, table))
+
+    def finish(self, *, commit: bool = True) -> None:
+        """Send what is left, commit (all writers, once none has failed), close."""
+        for queue in self._queues:
+            self._send(queue)
+        if commit:
+            for queue in self._queues:
+                self._patiently(queue, queue.writer.commit)
+        while self._opened:
+            queue = self._opened.pop(0)
+            self._patiently(queue, queue.writer.close)
+
+    def abort(self) -> None:
+        """Let all open writers give up."""
+        for queue in self._opened:
+            if queue.accepted:
+                log.warning("Index writer %s had taken %d actions; nothing is committed", queue.name, queue.accepted)
+            try:
+                queue.writer.abort()
+            except Exception as error:
+                log.warning("Index writer %s: %s: %s", queue.name, type(error).__name__, error)
+        self._opened.clear()
+
+    def _send(self, queue: _Queue) -> None:
+        actions: Sequence[Action] = queue.actions
+        queue.actions, queue.size = [], 0
+        if not actions:
+            return
+        count = len(actions)
+        refused: list[Refused] = []
+
+        def attempt() -> None:
+            nonlocal actions
+            try:
+                refused.extend(queue.writer.write(actions))
+            except IndexBusyError as error:
+                refused.extend(error.refused)
+                actions = actions if error.rest is None else error.rest
+                raise
+
+        self._patiently(queue, attempt)
+        queue.accepted += count - len(refused)
+        self._count(queue, refused)
+
+    def _count(self, queue: _Queue, refused: Sequence[Refused]) -> None:
+        for key, reason in refused:
+            log.warning("Index writer %s: %s: refused: %s", queue.name, key, reason)
+        if refused:
+            self.counters.add(REFUSED, len(refused))
+        if 0 <= self._most_refused < self.counters.get(REFUSED, 0):
+            raise IndexWriterError(
+                f"index writer {queue.name}: {self.counters[REFUSED]} documents refused, the last one for: "
+                f"{refused[-1].reason}",
+                hint=f"{MAX_REFUSED_PROPERTY} is {self._most_refused}",
+            )
+
+    def _patiently(self, queue: _Queue, step: Callable[[], T]) -> T:
+        """Do `step`, again after a pause while the writer is busy."""
+        wait = queue.writer.backoff
+        for left in range(queue.writer.retries, -1, -1):
+            try:
+                return step()
+            except IndexBusyError as error:
+                if not left:
+                    raise IndexWriterError(f"index writer {queue.name}: {error}", hint=error.hint) from error
+                pause = min(LONGEST_WAIT, wait if error.retry_after is None else max(error.retry_after, 0.0))
+                log.warning("Index writer %s is busy: %s; again in %.1f s", queue.name, error, pause)
+                self._sleep(pause)
+                wait *= 2
+            except MinutchError as error:
+                raise IndexWriterError(f"index writer {queue.name}: {error}", hint=error.hint) from error
+            except Exception as error:
+                reason = f"{type(error).__name__}: {error}"
+                raise IndexWriterError(f"index writer {queue.name}: {reason}") from error
+        raise AssertionError("unreachable")
+
+    def describe(self) -> str:
+        """The active writers with their parameters, for the log."""
+        if not self._queues:
+            return "No IndexWriters activated - check your configuration"
+        lines = ["Active IndexWriters :"]
+        for queue in self._queues:
+            lines.append(f"{type(queue.writer).__name__} ({queue.name}):")
+            lines += [f"  {name} = {value}\t{what}" for name, (what, value) in queue.writer.describe().items()]
+        return "\n".join(lines)

@@ -1,0 +1,157 @@
+"""A new LinkDb of stored links and new ones: sorted by URL, merged into records, written.
+
+The links of a record are in input order: those that were stored come first, in their order, then new ones as they are
+read; each link once (same URL and anchor), at most linkdb.max.inlinks. Nutch keeps them in the order of a HashSet.
+Metadata of links is dropped, as in Nutch.
+
+Where LinkDbs have as many partitions as the job makes, and URLs are not normalized, their parts are read where they
+lie, in order, and only new links are shuffled. Otherwise stored links go through the shuffle, too, before new ones.
+
+Source: org.apache.nutch.crawl.LinkDbMerger.LinkDbMergeReducer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.linkdb.rules import LINKS_SCHEMA, UrlChain
+from minutch.cycle.linkdb.store import LinkDb, layout_for
+from minutch.job import Counters, Progress
+from minutch.kernels import inlinks as inlinks_kernels
+from minutch.kernels.arrow import from_series
+from minutch.kernels.seeded import SEED
+from minutch.records.linksets import LinkSets, Rows
+from minutch.work.engine import Partition, Source, Task, engine_of
+from minutch.work.engine.interface import Read
+from minutch.work.engine.stored import StoredParts
+from minutch.work.tables.compression import output_compression
+from minutch.work.tables.database import is_partitioned, record_estimate
+from minutch.work.tables.links import scan_inlinks
+from minutch.work.tables.merge import aligned, key_order
+from minutch.work.tables.parallel import number_of_parts
+from minutch.work.tables.spans import Place
+
+MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
+PAGES: Final = "pages with inlinks"
+WRITTEN: Final = "inlinks written"
+_BATCH: Final = 200_000  # records that are written at a time
+
+
+@dataclass(frozen=True)
+class NewLinks:
+    """Links that are not in any LinkDb yet: `read` gives those of a piece in tables of LINKS_SCHEMA."""
+
+    read: Read[Place]
+    pieces: Sequence[Place]
+
+
+class _Stored(NamedTuple):
+    """A part of a LinkDb, or a stretch of one, and the layout of its records."""
+
+    place: Place
+    layout: str
+
+
+def build(
+    db: LinkDb,
+    stored: Sequence[LinkDb],
+    new: NewLinks | None,
+    chain: UrlChain,
+    conf: Configuration,
+    counters: Counters,
+    progress: Progress,
+) -> None:
+    """Replace `db` (whose lock the caller holds) by a LinkDb of the links of `stored` that pass `chain`, and of `new`.
+
+    Whether the links fit into memory, and how many partitions and cores there are, does not change the records. Raises
+    StoreError where one of `stored` does not exist.
+    """
+    parts, compression, layout = number_of_parts(conf), output_compression(conf, always=True), layout_for(conf, stored)
+    limit, written = conf.get_int(MAX_INLINKS_PROPERTY, 10_000), Counters()
+    with _sources(stored, new, chain, conf, progress, db.path) as sources:
+        in_place = [source for source in sources if isinstance(source, StoredParts)]
+
+        def write_part(task: Task, partitions: Sequence[Partition]) -> None:
+            task.counters.merge({PAGES: 0, WRITTEN: 0})
+            with LinkDb.part_writer(task.folder, task.part, layout, compression) as writer:
+                for links, order in _in_order(partitions):
+                    for sets in merged(links, order, limit).batches(_BATCH):
+                        writer.write(sets)
+                        task.counters.merge({PAGES: sets.records, WRITTEN: len(sets)})
+                        task.advance(sets.records if in_place else len(sets))
+
+        with db.replacement(keep_old=False) as directory:
+            engine_of(conf).reduce(write_part, sources, parts, directory, written, progress)
+    for found in (*(source.counters for source in sources), written):
+        counters.merge(found)
+
+
+@contextmanager
+def _sources(
+    stored: Sequence[LinkDb],
+    new: NewLinks | None,
+    chain: UrlChain,
+    conf: Configuration,
+    progress: Progress,
+    spill: Path,
+) -> Iterator[list[Source]]:
+    """Stored links, LinkDb by LinkDb where they lie, then new ones; or all in one."""
+    engine, parts = engine_of(conf), number_of_parts(conf)
+    paths = [path for db in stored for path in db.require_parts()]
+    sources: list[Source] = []
+    pieces: list[_Stored | Place] = [] if new is None else [*new.pieces]
+    if chain.normalizes or not all(is_partitioned(db, parts) for db in stored):
+        pieces[:0] = [_Stored(place, db.layout) for db in stored for place in engine.pieces(db.parts())]
+    else:
+        sources += [StoredParts(db.parts(), partial(_links, db.layout, chain), LINKS_SCHEMA) for db in stored]
+    if not pieces and sources:
+        progress.expect(partial(record_estimate, paths))
+        yield sources
+        return
+
+    def read(task: Task, piece: _Stored | Place) -> Iterator[pl.DataFrame]:
+        if not isinstance(piece, _Stored):
+            assert new is not None
+            yield from new.read(task, piece)
+            return
+        for table in _links(piece.layout, chain, piece.place, task.counters):
+            yield table
+            task.advance(len(table))
+
+    with engine.shuffle(read, pieces, LINKS_SCHEMA, conf, progress, spill=spill) as links:
+        progress.expect(partial(record_estimate, paths) if sources else lambda: links.rows)
+        yield [*sources, links]
+
+
+def _links(layout: str, chain: UrlChain, place: Place, counters: Counters) -> Iterator[pl.DataFrame]:
+    """The links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
+    for table in scan_inlinks(place, layout):
+        yield chain.apply(table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names()), counters)
+
+
+def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, Rows]]:
+    """The rows of a partition from all sources, in frames with the order of their rows: by key, then by source."""
+    if len(partitions) == 1:
+        yield from partitions[0].ordered()
+        return
+    for frames in aligned(*(partition.sorted() for partition in partitions)):
+        links = pl.concat(frames, rechunk=True)
+        yield links, key_order(links, np.arange(len(links), dtype=np.uint32))
+
+
+def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
+    """One record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the rows, by key."""
+    links = links.rechunk()
+    keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
+    rows, starts = np.empty(len(order), np.uint32), np.empty(len(order) + 1, np.int64)
+    count = inlinks_kernels.merge(order, *keys[:2], *urls[:2], *anchors[:2], limit, SEED, rows, starts)
+    return LinkSets(links, rows[: starts[count]], starts[: count + 1])

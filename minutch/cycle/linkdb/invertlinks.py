@@ -1,0 +1,86 @@
+"""invertlinks: collect the links to each page from the parsed pages of segments, into the LinkDb.
+
+Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and filtered. Which
+links count is decided in `rules`; `build` says in which order they stand.
+
+Source: org.apache.nutch.crawl.LinkDb.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from minutch.cycle.linkdb.build import NewLinks, build
+from minutch.cycle.linkdb.outlinks import scan_links
+from minutch.cycle.linkdb.rules import LinkRules, UrlChain
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.store import PARSE_DATA, Segment
+from minutch.errors import StoreError
+from minutch.job import Counters, JobContext
+from minutch.work.engine import Task, engine_of
+from minutch.work.tables.database import record_estimate
+from minutch.work.tables.spans import Place
+from minutch.work.tables.success import mark_success
+
+log = logging.getLogger(__name__)
+
+
+def invertlinks(
+    linkdb: Path,
+    segments: Sequence[Path],
+    context: JobContext,
+    *,
+    normalize: bool = True,
+    filtering: bool = True,
+    force: bool = False,
+) -> Counters:
+    """Add the links of `segments` to the LinkDb at `linkdb`, which is made if there is none.
+
+    Returns what became of the links. Raises LockedError, StoreError (no segments, one that is not parsed), FormatError
+    (damage, a LinkDb with both layouts of Inlinks); the LinkDb is then as before.
+    """
+    if not segments:
+        raise StoreError("no segments to take links from")
+    for segment in segments:
+        Segment(segment).check()
+    conf, db = context.conf, LinkDb(linkdb)
+    chain = UrlChain(conf, normalize=normalize, filtering=filtering)
+    rules = LinkRules(conf, chain)
+    _log_start(linkdb, segments, rules, normalize=normalize, filtering=filtering)
+    counters = Counters()
+    if rules.ignore_internal and rules.ignore_external:
+        log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")
+        return counters
+    paths = [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]
+
+    def read(task: Task, place: Place) -> Iterator[pl.DataFrame]:
+        for found in scan_links(place, rules):
+            task.counters.merge(found.counters)
+            yield found.links
+            task.advance(found.pages)
+
+    with db.lock(force), context.progress("invertlinks", lambda: record_estimate(paths)) as progress:
+        stored = [db] if db.exists() else []
+        if stored:
+            log.info("LinkDb: merging with existing linkdb: %s", linkdb)
+        build(db, stored, NewLinks(read, engine_of(conf).pieces(paths)), chain, conf, counters, progress)
+        mark_success(conf, db.current)
+    log.info("LinkDb: finished")
+    return counters
+
+
+def _log_start(linkdb: Path, segments: Sequence[Path], rules: LinkRules, *, normalize: bool, filtering: bool) -> None:
+    log.info("LinkDb: starting")
+    log.info("LinkDb: linkdb: %s", linkdb)
+    log.info("LinkDb: URL normalize: %s", str(normalize).lower())
+    log.info("LinkDb: URL filter: %s", str(filtering).lower())
+    if rules.ignore_internal:
+        log.info("LinkDb: internal links will be ignored.")
+    if rules.ignore_external:
+        log.info("LinkDb: external links will be ignored.")
+    for segment in segments:
+        log.info("LinkDb: adding segment: %s", segment)

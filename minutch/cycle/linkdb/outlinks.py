@@ -1,0 +1,111 @@
+"""The links of parsed pages, the other way round, straight from the zlib streams that parse_data holds them in.
+
+A kernel takes a stretch of the file apart and leaves out what the hosts decide; `rules` does the rest. What it does not
+know (damage, metadata of links with values of unusual classes, records that unpack to very much) is read in the plain
+way, as tables of OUTLINKS_SCHEMA, which names the error if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from mmap import mmap
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from minutch.cycle.linkdb.rules import Hosts, LinkRules
+from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import Batch, keys_of
+from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.job import Counters
+from minutch.kernels import inlinks as kernels
+from minutch.kernels.arrow import from_series, to_series
+from minutch.kernels.libdeflate import decompressor, libdeflate
+from minutch.records.links_columns import decode_outlinks
+from minutch.records.parsedata import ParseData
+from minutch.work.tables.links import LINKS_SPAN
+from minutch.work.tables.parallel import ordered
+from minutch.work.tables.spans import Place, Span, SpannedFile, opened_at
+from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME
+
+_RECORD_ROOM: Final = 1 << 20
+_TYPICAL_RATIO: Final = 16
+_LINK: Final = 8
+"""Room for what streams hold, and bytes of streams for a link at the least; what is not used is never touched."""
+_NO_ROOM: Final = 2
+_NO_ROOM_FOR_RECORD: Final = 1
+
+
+class Found(NamedTuple):
+    """The links (LINKS_SCHEMA) of some pages."""
+
+    links: pl.DataFrame
+    pages: int
+    counters: Counters
+
+
+class Links(NamedTuple):
+    """Links as the kernel leaves them: of LINKS_SCHEMA, how the hosts compare, how many were read and left out."""
+
+    table: pl.DataFrame
+    hosts: Hosts
+    read: int
+    left_out: int
+
+
+def scan_links(place: Place, rules: LinkRules) -> Iterator[Found]:
+    """The links of a parse_data part that count, in its order, by all cores. Raises FormatError."""
+    plain, spans = opened_at(place, ParseData.class_name, span_size=LINKS_SPAN)
+    streams = SpannedFile(plain.path, span_size=LINKS_SPAN, stored=True) if plain.compression == RECORD else None
+
+    def read(span: Span) -> list[Found]:
+        batch = None if streams is None else streams.batch(span)
+        links = None if batch is None else spread(batch, rules.unwanted)
+        if batch is not None and links is not None:
+            counters = Counters()
+            return [Found(rules.choose(*links, counters), batch.size, counters)]
+        return [_found(batch) for batch in plain.batches(span)]
+
+    def _found(batch: Batch) -> Found:
+        counters = Counters()
+        try:
+            return Found(rules.apply(decode_outlinks(batch), counters), batch.size, counters)
+        except FormatError as exc:
+            raise exc.within(plain.path) from exc
+
+    for several in ordered(read, spans, leave=True):
+        yield from several
+
+
+def spread(batch: Batch, unwanted: int) -> Links | None:
+    """The links of pages whose values are zlib streams, without those between `unwanted` hosts (see the kernel).
+
+    None for records that the kernel does not know, or which hold too much.
+    """
+    size = int(batch.value_len.sum(dtype=np.int64)) + 1024
+    pages, state = from_series(keys_of(batch)), np.zeros(5, np.int64)
+    scratch = np.empty(_RECORD_ROOM, np.uint8)
+    # Not by NumPy, which asks for huge pages: clearing those costs more.
+    out = np.frombuffer(mmap(-1, size * _TYPICAL_RATIO), np.uint8)
+    views = [np.empty((size // _LINK, 4), np.int32) for _ in range(3)]
+    hosts = np.empty(size // _LINK, np.int8)
+    function = libdeflate().zlib_decompress_ex
+    with decompressor() as inflate:
+        given = batch.values, batch.value_at, batch.value_len, pages.views, pages.addresses, unwanted, inflate, function
+        while code := kernels.spread(*given, scratch, out, views[0], views[1], views[2], hosts, state):
+            _, rows, _, _, used = state.tolist()
+            if code == _NO_ROOM_FOR_RECORD and len(scratch) <= MOST:
+                scratch = np.empty(4 * len(scratch), np.uint8)
+            elif code == _NO_ROOM and len(out) < MOST_AT_A_TIME:
+                out = np.concatenate((out[:used], np.empty(len(out) * 2 - used, np.uint8)))
+                views = [np.concatenate((some[:rows], np.empty((3 * len(some), 4), np.int32))) for some in views]
+                hosts = np.concatenate((hosts[:rows], np.empty(3 * len(hosts), np.int8)))
+            else:
+                return None
+    _, rows, read, left_out, used = state.tolist()
+    columns = [
+        to_series(name, some[:rows], [out[:used]])
+        for name, some in zip(("key", "from_url", "anchor"), views, strict=True)
+    ]
+    return Links(pl.DataFrame(columns), hosts[:rows], read, left_out)

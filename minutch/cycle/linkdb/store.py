@@ -1,0 +1,96 @@
+"""The LinkDb on disk: MapFiles of <Text, Inlinks>, each record compressed with zlib, one per partition; no `old/`.
+
+All records of a LinkDb have one of two layouts (see `records.links`), which shows in nothing but the records.
+
+Source: org.apache.nutch.crawl.LinkDb (createJob, install), org.apache.nutch.crawl.LinkDbReader.getInlinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.errors import FormatError
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.records.links import LAYOUT_METADATA, Inlinks
+from minutch.records.links_columns import layout_of
+from minutch.work.tables.compression import DEFLATED, Compression
+from minutch.work.tables.database import Database, part_name
+from minutch.work.tables.links import InlinksWriter, scan_inlinks
+
+LAYOUT_PROPERTY: Final = "linkdb.inlink.layout"
+"""The layout in which a LinkDb is written; without it, that of the LinkDb that is merged with, else the newer one."""
+AUTO: Final = "auto"
+
+
+class LinkDb(Database):
+    """The LinkDb at a path."""
+
+    @cached_property
+    def layout(self) -> str:
+        """The layout of the records; LAYOUT_METADATA where none of them decides. Raises FormatError."""
+        self.require_class(Inlinks.class_name)
+        try:
+            return layout_of(self._values())
+        except FormatError as exc:
+            raise exc.at(self.path) from None
+
+    def _values(self) -> Iterator[bytes]:
+        for part in self.parts():
+            with SequenceFileReader(part / "data") as reader:
+                yield from (value for _, value in reader)
+
+    def get(self, url: str) -> Inlinks | None:
+        """The inlinks of `url`; None if there is no entry. Raises StoreError where there is no LinkDb."""
+        value = self.lookup(url)
+        return None if value is None else Inlinks.read(DataInput(value), self.layout)
+
+    def __getitem__(self, url: str) -> Inlinks:
+        inlinks = self.get(url)
+        if inlinks is None:
+            raise KeyError(url)
+        return inlinks
+
+    def __contains__(self, url: object) -> bool:
+        return isinstance(url, str) and self.lookup(url) is not None
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.items())
+
+    def __iter__(self) -> Iterator[str]:
+        return (url for url, _ in self.items())
+
+    def items(self) -> Iterator[tuple[str, Inlinks]]:
+        """All URLs with the links to them, part by part. Raises FormatError (damage)."""
+        for part in self.parts():
+            with SequenceFileReader(part / "data") as reader:
+                for key, value in reader:
+                    yield DataInput(key).read_text(), Inlinks.read(DataInput(value), self.layout)
+
+    def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
+        """A partition in tables of INLINKS_SCHEMA, sorted by key over the whole partition."""
+        return scan_inlinks(self.require_parts()[index], self.layout)
+
+    @staticmethod
+    def part_writer(directory: Path, index: int, layout: str, compression: Compression = DEFLATED) -> InlinksWriter:
+        """A writer of partition `index` of the LinkDb that is being written to `directory` (see `replacement`)."""
+        return InlinksWriter(directory / part_name(index), layout, **compression.options)
+
+
+def layout_for(conf: Configuration, sources: Sequence[LinkDb]) -> str:
+    """The layout to write: `linkdb.inlink.layout`, else (or if that is `auto`) the one that all `sources` have.
+
+    Where there is none, or they differ, it is the newer one. Raises ConfigError for an unknown layout, FormatError for
+    a source with records in both.
+    """
+    wanted = conf.get_word(LAYOUT_PROPERTY, AUTO)
+    if wanted != AUTO:
+        return wanted
+    layouts = {db.layout for db in sources if db.parts()}
+    return layouts.pop() if len(layouts) == 1 else LAYOUT_METADATA

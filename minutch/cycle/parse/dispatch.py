@@ -1,0 +1,181 @@
+"""Which parsers a page is given to, and what comes of it. The one home of that decision.
+
+    parse-plugins.xml has the type     its parsers in that order, those that are active
+    it does not                        the active parsers that claim the type in plugin.xml, those of `*` first
+    none of these                      the active parsers of the entry `*`
+
+They are tried in turn until one has a success in its result; else the last result with a reason is taken. Matches
+org.apache.nutch.parse.{ParserFactory,ParsePluginsReader,ParseUtil}.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+from xml.etree import ElementTree
+
+from minutch.conf import Configuration
+from minutch.cycle.parse.mime import clean_type
+from minutch.errors import ConfigError, MinutchError, ParseError, PluginError
+from minutch.plugin.chains import HtmlParseFilters
+from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.plugin.repository import Extension, PluginRepository, instance_of
+from minutch.records.content import Content
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import FAILED_EXCEPTION, ParseStatus
+
+log = logging.getLogger(__name__)
+
+FILE_PROPERTY: Final = "parse.plugin.file"
+DEFAULT_FILE: Final = "parse-plugins.xml"
+ANY: Final = "*"
+UNSUCCESSFUL: Final = "org.apache.nutch.parse.ParseException: Unable to successfully parse content"
+"""What Nutch gives for a reason when every parser threw an exception."""
+
+
+class ParserNotFound(ParseError):
+    """No active parser takes this type; the page stays unparsed (no record is written for it)."""
+
+
+@dataclass(slots=True)
+class ParsePlugins:
+    """parse-plugins.xml: ids of extensions by type, and the short names of extensions."""
+
+    by_type: dict[str, list[str]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+
+def read_parse_plugins(text: str, path: str) -> ParsePlugins:
+    """The file's content. Raises ConfigError."""
+    try:
+        root = ElementTree.fromstring(text.strip())
+    except ElementTree.ParseError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    aliases = {alias.get("name", ""): alias.get("extension-id", "") for alias in root.iterfind("aliases/alias")}
+    plugins = ParsePlugins(aliases=aliases)
+    for element in root.iter("mimeType"):
+        ids: list[str] = []
+        for plugin in element.iter("plugin"):
+            name = plugin.get("id", "")
+            order = plugin.get("order", "")
+            at = int(order) - 1 if order.isdecimal() else len(ids)
+            ids.insert(at, aliases.get(name, name))
+        if ids:
+            plugins.by_type[element.get("name", "")] = ids
+        else:
+            log.warning("%s: no plugins for type %s", path, element.get("name"))
+    return plugins
+
+
+class ParserFactory:
+    """Finds the parsers of a type, once per type."""
+
+    def __init__(self, conf: Configuration) -> None:
+        name = conf.get(FILE_PROPERTY) or DEFAULT_FILE
+        self._plugins = read_parse_plugins(conf.read_resource(name), name)
+        self._extensions = PluginRepository.of(conf).extensions(Parser.point_id)
+        self._found: dict[str, list[Parser]] = {}
+
+    def parsers(self, content_type: str) -> list[Parser]:
+        """The parsers for a type, best first. Raises ParserNotFound."""
+        found = self._found.get(content_type)  # nearly always a type without parameters
+        if found is None:
+            name = clean_type(content_type)
+            if name not in self._found:
+                self._found[name] = [instance_of(extension, Parser) for extension in self._matching(name)]
+            found = self._found[name]
+        if not found:
+            raise ParserNotFound(f"no parser for type {content_type!r} (plugin.includes, {DEFAULT_FILE})")
+        return found
+
+    def _matching(self, name: str) -> list[Extension]:
+        ids = self._plugins.by_type.get(name)
+        found = self._claiming(name) if ids is None else self._listed(ids, name)
+        return found or self._listed(self._plugins.by_type.get(ANY, []), ANY)
+
+    def _listed(self, ids: list[str], name: str) -> list[Extension]:
+        result = []
+        for wanted in ids:
+            same = [extension for extension in self._extensions if extension.id == wanted]
+            fitting = [extension for extension in same if name == ANY or claims(extension.parameters, name)]
+            if not same:
+                log.debug("%s: %s is named for type %s but not active", DEFAULT_FILE, wanted, name)
+            elif not fitting:
+                log.warning(
+                    "%s: %s is named for type %s, which its plugin.xml does not list", DEFAULT_FILE, wanted, name
+                )
+            result += (fitting or same)[:1]
+        return result
+
+    def _claiming(self, name: str) -> list[Extension]:
+        """Those that take any type first, the latest of them foremost, as Nutch has it."""
+        general = [extension for extension in self._extensions if extension.parameters.get("contentType") == ANY]
+        special = [
+            extension
+            for extension in self._extensions
+            if extension not in general and claims(extension.parameters, name)
+        ]
+        return [*reversed(general), *special]
+
+
+def claims(parameters: Mapping[str, str], name: str) -> bool:
+    """Whether plugin.xml's `contentType`, types with `|` between them (a pattern, in fact), takes a type."""
+    pattern = parameters.get("contentType")
+    if pattern is None:
+        return False
+    return pattern == ANY or re.fullmatch(pattern.replace("+", r"\+").replace(".", r"\."), name) is not None
+
+
+class ParseUtil:
+    """Parses pages with the parsers of their type."""
+
+    def __init__(self, conf: Configuration) -> None:
+        """Parsers and parse filters are made here, before the first page: they may read files.
+
+        Raises ConfigError for settings of theirs that can't be. One that can't be loaded costs only its own pages.
+        """
+        self.factory = ParserFactory(conf)
+        HtmlParseFilters(conf)
+        for extension in PluginRepository.of(conf).extensions(Parser.point_id):
+            with suppress(PluginError):
+                extension.instance()
+
+    def parse(self, content: Content) -> ParseResult:
+        """The result of the first parser that succeeds. Raises ParserNotFound; all else is a failed status."""
+        return run_parsers(self.factory.parsers(content.content_type), content)
+
+
+def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:
+    """Try parsers in turn (see the module)."""
+    result: ParseResult | None = None
+    reason = UNSUCCESSFUL
+    for parser in parsers:
+        try:
+            result = parser.get_parse(content)
+        except MinutchError as error:
+            log.warning("%s: %s: %s", content.url, type(parser).__name__, error)
+            result, reason = None, str(error)
+            continue
+        except Exception as error:
+            log.warning(
+                "%s: %s: %s", content.url, type(parser).__name__, error, exc_info=log.isEnabledFor(logging.DEBUG)
+            )
+            result = None
+            reason = "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
+            continue
+        if result.is_any_success:
+            return result
+    return result if result else failed_result(content.url, reason)
+
+
+class ParseTimeout(BaseException):
+    """The time for a page is over; not an Exception, so that no parser and no plugin takes it for one of its own."""
+
+
+def failed_result(url: str, reason: str) -> ParseResult:
+    """A result that says why there is none (ParseStatus.getEmptyParseResult)."""
+    return ParseResult.of(url, Parse("", ParseData(ParseStatus.failed(FAILED_EXCEPTION, reason))))

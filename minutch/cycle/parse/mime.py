@@ -1,0 +1,239 @@
+"""Which media type a page has: the header, the URL's suffix, the content's first bytes. The one home of that decision.
+
+Source: org.apache.nutch.util.MimeUtil.autoResolveContentType over Tika's MimeTypes:
+
+    1. the header's type, if it is a media type other than application/octet-stream; else the URL's suffix
+    2. with mime.type.magic (the default): what the content's first bytes say, made more special by the suffix and
+       then by the header where these name a special case of it; unless that is application/octet-stream, it wins
+    3. XML is distinguished by its root element; content without magic is text if it looks like text
+
+`mime.types.file` may name a rule file in Tika's XML format; without it conf/mime-types.txt has the rules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+from xml.parsers import expat
+
+from minutch.cycle.parse.charset import lookup
+from minutch.cycle.parse.mimerules import OCTET_STREAM, TEXT_PLAIN, XML, TypeRegistry, read_rules
+from minutch.errors import ConfigError
+from minutch.plugin.columns import map_distinct
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.conf import Configuration
+
+HEAD: Final = 1 << 16
+"""Bytes of a page that are examined."""
+_CHUNK: Final = 512
+RULES: Final = "mime-types.txt"
+
+_URI: Final = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://[^/?#]*)?([^?#]*)")
+_NOT_URI: Final = re.compile(r"[\x00-\x20\"<>\\^`{|}\x7f]|%(?![0-9A-Fa-f]{2})")
+_DECLARED: Final = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z][\w.:-]*)")
+_ROOT_TAG: Final = re.compile(
+    rb"(?:<\?xml[^<>]{0,200}>\s*)?(?:<!DOCTYPE[^<>\[]{0,300}>\s*)?<[A-Za-z][^<>]{0,300}>", re.IGNORECASE
+)
+"""The beginning of a page up to the end of its root element's tag, where it is plain."""
+_TEXT: Final = bytes(range(0x20, 0x80)) + b"\t\n\r\f\x1b"
+_SAFE_CONTROLS: Final = b"\t\n\r\f\x1b"
+_CONTROLS: Final = bytes(range(0x20))
+_ROOTED: Final = (XML, "text/html")
+
+
+def clean_type(value: str) -> str:
+    """The header's value up to the first `;` (MimeUtil.cleanMimeType; nothing before it leaves the value as it is)."""
+    parts = value.split(";")
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return parts[0] if len(parts) > 1 else value
+
+
+class MimeUtil:
+    """Media types by the configured rules."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._magic = conf.get_boolean("mime.type.magic", True)
+        self.registry = _registry(*_rule_file(conf))
+        self._from_url = lru_cache(maxsize=4096)(self._type_of_url)
+        self._of_header = lru_cache(maxsize=4096)(lambda header: self.registry.canonical(clean_type(header)))
+        self._is_special_case = lru_cache(maxsize=4096)(self.registry.is_special_case)
+
+    def resolve(self, header: str | None, url: str, data: bytes) -> str:
+        """The type of a page from its Content-Type header, URL and content (autoResolveContentType)."""
+        declared = None if header is None else self._of_header(header)
+        result = declared if declared and declared != OCTET_STREAM else self.by_url(url)
+        if not self._magic:
+            return result
+        found = self._detect(data, url, declared)
+        return result if found == OCTET_STREAM else found
+
+    def by_url(self, url: str) -> str:
+        """The type that the last segment of the URL's path means (MimeUtil.getMimeType)."""
+        name, interpreted = self._from_url(url)
+        return OCTET_STREAM if interpreted else name
+
+    def by_content(self, data: bytes) -> str:
+        """The type that the content alone means (Tika.detect)."""
+        return self._by_content(data)[0]
+
+    def stated(self, header: str | None, url: str) -> str | None:
+        """The type that a Content-Type header states; without one the URL's; None for a header that is no type."""
+        return self.by_url(url) if header is None else self._of_header(header)
+
+    def stated_column(self, headers: pl.Series, urls: pl.Series) -> pl.Series:
+        """`stated` for columns."""
+        names = map_distinct(headers, self._of_header)
+        if not headers.null_count():
+            return names
+        return names.zip_with(headers.is_not_null(), map_distinct(urls, self.by_url))
+
+    def _type_of_url(self, url: str) -> tuple[str, bool]:
+        """Type by suffix, and whether it says nothing because servers run such files."""
+        name, over_http = file_name(url)
+        found = self.registry.by_file_name(name) if name else OCTET_STREAM
+        return found, not name or (over_http and found in self.registry.interpreted)
+
+    def _detect(self, data: bytes, url: str, declared: str | None) -> str:
+        """MimeTypes.detect with a file name and a declared type for hints."""
+        types = self._by_content(data)
+        hint, interpreted = self._from_url(url)
+        if not interpreted:
+            types = self._apply(types, hint)
+        if declared:
+            types = self._apply(types, declared)
+        return types[0]
+
+    def _apply(self, types: list[str], hint: str) -> list[str]:
+        """The hint alone if it is one of the types or a special case of one."""
+        for name in types:
+            if hint == name or self._is_special_case(hint, name):
+                return [hint]
+        return types
+
+    def _by_content(self, data: bytes) -> list[str]:
+        if not data:
+            return [OCTET_STREAM]
+        head = data[:HEAD]
+        found = self.registry.by_magic(head)
+        if not found:
+            return [TEXT_PLAIN if looks_like_text(head) else OCTET_STREAM]
+        return [self._by_root(name, head) if name in _ROOTED else name for name in found]
+
+    def _by_root(self, name: str, head: bytes) -> str:
+        root = root_element(head)
+        if root is not None:
+            namespace, local = root
+            roots = self.registry.roots
+            return (
+                roots.get((namespace, local)) or roots.get((namespace, "")) or name
+                if namespace
+                else roots.get(root, name)
+            )
+        return TEXT_PLAIN if name == XML else name
+
+
+def _rule_file(conf: Configuration) -> tuple[Path, bool]:
+    """The rule file, and whether it is in Tika's format."""
+    name = conf.get("mime.types.file")
+    own = conf.resource(name) if name else None
+    if own:
+        return own, True
+    shipped = conf.resource(RULES)
+    if shipped is None:
+        raise ConfigError(f"{RULES}: no such file in {', '.join(map(str, conf.conf_dirs))}")
+    return shipped, False
+
+
+@lru_cache(maxsize=8)
+def _registry(path: Path, tika: bool) -> TypeRegistry:
+    if tika:
+        from minutch.cycle.parse.mimexml import read_tika_rules
+
+        return read_tika_rules(path)
+    return read_rules(path.read_text(encoding="utf-8"), str(path))
+
+
+def file_name(url: str) -> tuple[str, bool]:
+    """The last segment of the URL's path ("" if there is none), and whether it is an http URL.
+
+    A string that java.net.URI would refuse counts as a file name itself, as in Tika.
+    """
+    if _NOT_URI.search(url):
+        return url, False
+    match = _URI.match(url)
+    if not match:
+        return url, False
+    scheme, path = match[1] or "", match[2]
+    return unquote(path.rpartition("/")[2]), scheme.lower().startswith("http")
+
+
+def looks_like_text(data: bytes) -> bool:
+    """Tika's TextDetector: mostly ASCII without control characters, or bytes that count up like UTF-8."""
+    total = len(data)
+    controls = total - len(data.translate(None, _CONTROLS))
+    safe = total - len(data.translate(None, _SAFE_CONTROLS))
+    text = total - len(data.translate(None, _TEXT))
+    unsafe = controls - safe
+    if unsafe * 100 < total * 2 and text * 100 > total * 90:
+        return True
+    return _counts_like_utf8(data, unsafe)
+
+
+def _counts_like_utf8(data: bytes, unsafe: int) -> bool:
+    total = len(data)
+
+    def count(low: int, high: int) -> int:
+        return total - len(data.translate(None, bytes(range(low, high))))
+
+    leading = [count(0xC0, 0xE0), count(0xE0, 0xF0), count(0xF0, 0xF8)]
+    expected = sum((index + 1) * number for index, number in enumerate(leading))
+    multi = sum(leading)
+    return (
+        multi > 0
+        and expected - 3 <= count(0x80, 0xC0) <= expected
+        and not count(0xF8, 0x100)
+        and unsafe * 100 < multi * 2
+    )
+
+
+def root_element(data: bytes) -> tuple[str, str] | None:
+    """Namespace and local name of the root element; None if XML's rules are broken before it."""
+    start = _ROOT_TAG.match(data)
+    root = (None if start is None else _short_root(start[0])) or _root(data, None)
+    if root is None and (declared := _DECLARED.match(data)) and lookup(declared[1].decode("ascii")):
+        return _root(data, "iso-8859-1")  # a charset of several bytes, of which expat knows only UTF-8 and UTF-16
+    return root
+
+
+@lru_cache(maxsize=1024)
+def _short_root(data: bytes) -> tuple[str, str] | None:
+    """The root element of a page that begins so. Kept, since the pages of a site begin alike."""
+    return _root(data, None)
+
+
+def _root(data: bytes, encoding: str | None) -> tuple[str, str] | None:
+    found: list[str] = []
+
+    def start(name: str, _: dict[str, str]) -> None:
+        if not found:
+            found.append(name)
+
+    parser = expat.ParserCreate(encoding, namespace_separator=" ")
+    parser.StartElementHandler = start
+    with contextlib.suppress(expat.ExpatError, ValueError, LookupError):
+        for at in range(0, len(data), _CHUNK):
+            parser.Parse(data[at : at + _CHUNK], False)
+            if found:
+                break
+    if not found:
+        return None
+    namespace, _, local = found[0].rpartition(" ")
+    return namespace, local

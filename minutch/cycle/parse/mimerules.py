@@ -1,0 +1,290 @@
+"""What is known of media types, and the rules that recognise them: names, suffixes, XML roots, magic bytes.
+
+Two kinds of rule files fill a `TypeRegistry`: the shipped conf/mime-types.txt, whose notation its own head explains,
+and a user's tika-mimetypes.xml in Tika's format (minutch.cycle.parse.mimexml). The meaning of the rules is that of Tika 3
+(org.apache.tika.mime.MimeTypes, MediaTypeRegistry, Magic, MagicMatch): magic rules of the highest priority that holds
+count; a hint replaces a type only if it is that type or a special case of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from minutch.errors import ConfigError
+
+OCTET_STREAM = "application/octet-stream"
+TEXT_PLAIN = "text/plain"
+XML = "application/xml"
+ZIP = "application/zip"
+
+_REACH = 2048
+"""Bytes after the last offset at which a match of a regular expression may begin that it may extend over."""
+
+Test = Callable[[bytes], bool]
+"""A question about the first bytes of a page."""
+
+_PART = re.compile(r"(\(\?i\))?(?:(\d+)(?:-(\d+))?:)?(.+)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPED = {"n": b"\n", "r": b"\r", "t": b"\t", "s": b" ", "&": b"&", "\\": b"\\"}
+_NAME = re.compile(
+    r"\s*([^\x00-\x20\x7f()<>@,;:\\\"/\[\]?=]+)\s*/\s*([^\x00-\x20\x7f()<>@,;:\\\"/\[\]?=]+)\s*(?:$|;.*)", re.DOTALL
+)
+
+Need = tuple[int, frozenset[int]]
+"""An offset, and the bytes of which one must stand there."""
+
+
+@dataclass(slots=True)
+class Magic:
+    """The bytes at the start of files of one type; `needs`, if known, tells most other files by one byte."""
+
+    priority: int
+    name: str
+    test: Test
+    needs: Need | None = None
+
+
+@dataclass
+class TypeRegistry:
+    """All types and rules; `prepare` must be called when it is full."""
+
+    parents: dict[str, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    aliases: dict[str, str] = field(default_factory=dict)
+    suffixes: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    """Whole file names, `README`."""
+    roots: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Namespace and local name of a root element (either may be empty) → type."""
+    interpreted: set[str] = field(default_factory=set)
+    magics: list[Magic] = field(default_factory=list)
+    _by_first: list[list[int]] = field(default_factory=list)
+    _by_later: list[tuple[int, list[list[int]]]] = field(default_factory=list)
+    """Numbers of magic rules: by the first byte, those that need it or no byte at all; by a later one, the others."""
+
+    def prepare(self) -> TypeRegistry:
+        """Sort the magic rules by priority (the order within one stays), and by the byte that they need."""
+        self.magics.sort(key=lambda magic: -magic.priority)
+        bound: dict[int, list[list[int]]] = {0: [[] for _ in range(256)]}
+        for number, magic in enumerate(self.magics):
+            at, values = magic.needs or (0, range(256))
+            numbers = bound.setdefault(at, [[] for _ in range(256)])
+            for value in values:
+                numbers[value].append(number)
+        self._by_first = bound.pop(0)
+        self._by_later = list(bound.items())
+        return self
+
+    def canonical(self, name: str) -> str | None:
+        """The type's name without parameters, aliases resolved; None if it is not a media type at all."""
+        match = _NAME.match(name)
+        if not match:
+            return None
+        name = f"{match[1]}/{match[2]}".lower()
+        return self.aliases.get(name, name)
+
+    def parent(self, name: str) -> str | None:
+        """The type that `name` is a special case of; None for application/octet-stream."""
+        known = self.parents.get(name)
+        if known or name == OCTET_STREAM:
+            return known
+        base, parameters, _ = name.partition(";")
+        if parameters:
+            return base
+        if base.endswith("+xml"):
+            return XML
+        if base.endswith("+zip"):
+            return ZIP
+        return TEXT_PLAIN if base.startswith("text/") and base != TEXT_PLAIN else OCTET_STREAM
+
+    def is_special_case(self, name: str, of: str) -> bool:
+        """Whether `of` is among the ancestors of `name`."""
+        parent = self.parent(name)
+        seen = 0
+        while parent is not None and parent != of and seen < 32:
+            parent = self.parent(parent)
+            seen += 1
+        return parent == of
+
+    def by_file_name(self, name: str) -> str:
+        """The type that a file name means: the whole name, else its longest known suffix, then both in lower case."""
+        for candidate in (name, name.lower()):
+            found = self.files.get(candidate) or self._by_suffix(candidate)
+            if found:
+                return found
+        return OCTET_STREAM
+
+    def _by_suffix(self, name: str) -> str | None:
+        dot = name.find(".")
+        while dot >= 0:
+            found = self.suffixes.get(name[dot:])
+            if found:
+                return found
+            dot = name.find(".", dot + 1)
+        return None
+
+    def by_magic(self, data: bytes) -> list[str]:
+        """The types whose magic holds, of the highest priority that any has; empty if none."""
+        numbers = self._by_first[data[0]]
+        length = len(data)
+        more = [number for at, rules in self._by_later if at < length for number in rules[data[at]]]
+        if more:
+            numbers = sorted(numbers + more)
+        found: list[str] = []
+        priority = -1
+        for number in numbers:
+            magic = self.magics[number]
+            if magic.priority < priority:
+                break
+            if magic.name not in found and magic.test(data):
+                found.append(magic.name)
+                priority = magic.priority
+        return found
+
+
+def type_name(text: str) -> str:
+    """A type as Tika prints it: a blank before each parameter."""
+    return "; ".join(part.strip() for part in text.split(";"))
+
+
+def read_rules(text: str, path: str) -> TypeRegistry:
+    """The rules of conf/mime-types.txt. Raises ConfigError with file and line."""
+    registry = TypeRegistry()
+    reader = _add_type
+    for number, line in _logical_lines(text):
+        if line == "%magic":
+            reader = _add_magic
+            continue
+        try:
+            reader(registry, line.split())
+        except (ValueError, LookupError) as error:
+            raise ConfigError(f"{path}:{number}: not a rule for media types: {line!r} ({error})") from error
+    return registry.prepare()
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    start, current = 0, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line[:1] in (" ", "\t") and current:
+            current += " " + line.strip()
+            continue
+        if current:
+            yield start, current
+        start, current = number, "" if line.startswith("#") else line.strip()
+    if current:
+        yield start, current
+
+
+def _add_type(registry: TypeRegistry, words: Sequence[str]) -> None:
+    name = type_name(words[0])
+    if "/" not in name:
+        raise ValueError("a line begins with a type")
+    registry.names.add(name)
+    for word in words[1:]:
+        mark, value = word[0], word[1:]
+        if mark == "<":
+            registry.parents[name] = type_name(value)
+        elif mark == "=":
+            registry.aliases[value] = name
+        elif mark == ".":
+            registry.suffixes.setdefault(word, name)
+        elif mark == "/":
+            registry.files[value] = name
+        elif mark == "@":
+            namespace, _, local = value[1:].partition("}")
+            registry.roots[namespace, local] = name
+        elif word == "interpreted":
+            registry.interpreted.add(name)
+        else:
+            raise ValueError(f"unknown {word!r}")
+
+
+def _add_magic(registry: TypeRegistry, words: Sequence[str]) -> None:
+    priority, name, *rules = words
+    name = type_name(name)
+    for rule in rules:
+        tests, needs = zip(*(_part(part) for part in re.split(r"(?<!\\)&", rule)), strict=True)
+        registry.magics.append(Magic(int(priority), name, all_of(tests), min(filter(None, needs), default=None)))
+
+
+def _part(text: str) -> tuple[Test, Need | None]:
+    match = _PART.fullmatch(text)
+    if not match:
+        raise ValueError(f"no bytes in {text!r}")
+    start = int(match[2] or 0)
+    end = int(match[3] or start)
+    if match[4].startswith("~"):
+        flags = re.IGNORECASE if match[1] else re.NOFLAG
+        return regex_test(match[4][1:].encode("latin-1"), start, end, flags=flags), None
+    pattern = _unescape(match[4])
+    return bytes_test(pattern, start, end, ignore_case=bool(match[1])), needed_byte(
+        pattern, start, end, ignore_case=bool(match[1])
+    )
+
+
+def _unescape(text: str) -> list[int | None]:
+    """Byte values, None for any byte."""
+    result: list[int | None] = []
+    at = 0
+    for match in _ESCAPE.finditer(text):
+        result += text[at : match.start()].encode("latin-1")
+        if match[1] == "?":
+            result.append(None)
+        elif match[1][0] == "x" and len(match[1]) == 3:
+            result.append(int(match[1][1:], 16))
+        else:
+            result += _ESCAPED[match[1]]
+        at = match.end()
+    return [*result, *text[at:].encode("latin-1")]
+
+
+def needed_byte(pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False) -> Need | None:
+    """What a page must have where the pattern begins; None if that may be in several places or any byte."""
+    if start != end or not pattern or pattern[0] is None:
+        return None
+    letter = bytes([pattern[0]])
+    return start, frozenset(letter.lower() + letter.upper()) if ignore_case else frozenset(letter)
+
+
+def bytes_test(pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False) -> Test:
+    """A test for bytes (None: any) at an offset from `start` to `end`."""
+    if None in pattern:
+        source = b"".join(b"." if byte is None else re.escape(bytes([byte])) for byte in pattern)
+        return regex_test(source, start, end, len(pattern), re.IGNORECASE if ignore_case else re.NOFLAG)
+    literal = bytes(byte for byte in pattern if byte is not None)
+    stop = end + len(literal)
+    if ignore_case:
+        lower = literal.lower()
+        return lambda data: lower in data[start:stop].lower()
+    if start == end:
+        return lambda data: data.startswith(literal, start)
+    return lambda data: data.find(literal, start, stop) >= 0
+
+
+def regex_test(source: bytes, start: int, end: int, length: int | None = None, flags: re.RegexFlag = re.NOFLAG) -> Test:
+    """A test for a regular expression that begins at an offset from `start` to `end`; `length` in bytes if fixed."""
+    compiled = re.compile(source, flags | re.DOTALL)
+    if start == end:
+        return lambda data: compiled.match(data, start) is not None
+    if length is not None:
+        return lambda data: compiled.search(data, start, end + length) is not None
+    return lambda data: (match := compiled.search(data, start, end + _REACH)) is not None and match.start() <= end
+
+
+def all_of(tests: Sequence[Test]) -> Test:
+    """A test that holds if all of them do."""
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda data: first(data) and second(data)
+    return lambda data: all(test(data) for test in tests)
+
+
+def any_of(tests: Sequence[Test]) -> Test:
+    """A test that holds if one of them does."""
+    if len(tests) == 1:
+        return tests[0]
+    return lambda data: any(test(data) for test in tests)

@@ -1,0 +1,160 @@
+"""Which links of a page are kept, and in which form. The one home of that decision.
+
+In this order: a link to the page itself goes; with db.ignore.external.links or db.ignore.internal.links what leaves,
+or stays on, the host (db.ignore.external.links.mode = byDomain: the domain) goes, unless it is exempted; the link is
+normalized (scope `outlink`) and filtered. Source: org.apache.nutch.parse.ParseOutputFormat.filterNormalize.
+
+Normalizing and filtering don't depend on the page, so their verdicts are kept for the links of other pages. Links that
+come as a run are judged together, those of many pages at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final
+
+from minutch.conf import Configuration
+from minutch.errors import MinutchError, UrlError
+from minutch.plugin.chains import SCOPE_OUTLINK, URLExemptionFilters, URLFilters, URLNormalizers
+from minutch.records.links import Outlink
+from minutch.records.outlinkrun import OutlinkRun
+from minutch.urls.domains import domain_name
+from minutch.urls.parts import parse
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.cycle.parse.verdicts import VerdictTable
+    from minutch.urls.sieve import Sieve
+
+log = logging.getLogger(__name__)
+
+_REMEMBERED: Final = 200_000
+"""Links whose verdicts are kept; when there are more, all are forgotten."""
+
+
+class OutlinkRules:
+    """The configured rules for one process; remembers verdicts."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._conf = conf
+        filters = conf.get_boolean("parse.filter.urls", True)
+        self._filters = URLFilters(conf) if filters else None
+        self._exemptions = URLExemptionFilters(conf) if filters else None
+        self._normalizes = conf.get_boolean("parse.normalize.urls", True)
+        self._normalizers: dict[str, URLNormalizers] = {}
+        self._ignores_internal = conf.get_boolean("db.ignore.internal.links", False)
+        self._ignores_external = conf.get_boolean("db.ignore.external.links", False)
+        self._by_domain = (conf.get("db.ignore.external.links.mode") or "byHost").lower() == "bydomain"
+        self._verdicts: dict[str, dict[str, str | None]] = {}
+
+    def origin(self, url: str) -> str | None:
+        """What links are compared by: the host or the domain of a page; None if no rule needs it.
+
+        A page whose key is no URL has none: all its links leave it.
+        """
+        if not (self._ignores_external or self._ignores_internal):
+            return None
+        try:
+            return self._place(url)
+        except UrlError:
+            return ""
+
+    def accept(self, from_url: str, to_url: str, origin: str | None, scope: str = SCOPE_OUTLINK) -> str | None:
+        """The link as it is to be stored, None if it is not."""
+        if from_url == to_url or (origin is not None and not self._is_wanted(from_url, to_url, origin)):
+            return None
+        verdicts = self._verdicts.setdefault(scope, {})
+        try:
+            return verdicts[to_url]
+        except KeyError:
+            if len(verdicts) >= _REMEMBERED:
+                verdicts.clear()
+            verdict = verdicts[to_url] = self._normalize_and_filter(to_url, scope)
+            return verdict
+
+    def keep(self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int) -> list[Sequence[Outlink]]:
+        """The links kept of many pages (URL and links), by kernels where no rule is about two URLs.
+
+        Of each page at most `most`, none of more than `longest` characters.
+        """
+        if self._ignores_external or self._ignores_internal:
+            return [self.keep_each(url, links, most, longest) for url, links in pages]
+        return list(self._table.keep(pages, most, longest))
+
+    def keep_each(self, url: str, links: Iterable[Outlink], most: int, longest: int) -> list[Outlink]:
+        """The same for one page, link by link."""
+        origin = self.origin(url)
+        kept: list[Outlink] = []
+        for link in links:
+            if len(kept) >= most:
+                break
+            target = self.accept(url, link.to_url, origin) if len(link.to_url) <= longest else None
+            if target is not None:
+                kept.append(Outlink(target, link.anchor, link.metadata))
+        return kept
+
+    @cached_property
+    def _table(self) -> VerdictTable:
+        from minutch.cycle.parse.verdicts import VerdictTable
+
+        judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
+        return VerdictTable(self._judge_column, judge_one, self._sieve())
+
+    def _sieve(self) -> Sieve | None:
+        """What all normalizers and filters say of ordinary links; None if one of them can't say."""
+        from minutch.urls.sieve import Sieve
+
+        normalizers = self._normalizers_of(SCOPE_OUTLINK).untouched() if self._normalizes else []
+        filters = [] if self._filters is None else self._filters.verdicts()
+        return None if normalizers is None or filters is None else Sieve.of(normalizers, filters)
+
+    def _judge_column(self, urls: pl.Series) -> pl.Series:
+        """A column of distinct links as they are to be stored, null where they are not."""
+        import polars as pl
+
+        try:
+            if self._normalizes:
+                urls = self._normalizers_of(SCOPE_OUTLINK).normalize_column(urls, distinct=True)
+            return urls if self._filters is None else self._filters.filter_column(urls, distinct=True)
+        except MinutchError as error:
+            log.warning("links are filtered one by one: %s", error)
+            verdicts = [None if url is None else self._normalize_and_filter(url, SCOPE_OUTLINK) for url in urls]
+            return pl.Series(urls.name, verdicts, dtype=pl.String)
+
+    def _normalizers_of(self, scope: str) -> URLNormalizers:
+        if scope not in self._normalizers:
+            self._normalizers[scope] = URLNormalizers(self._conf, scope)
+        return self._normalizers[scope]
+
+    def _place(self, url: str) -> str:
+        parts = parse(url)
+        return domain_name(parts) if self._by_domain else parts.host.lower()
+
+    def _is_wanted(self, from_url: str, to_url: str, origin: str) -> bool:
+        try:
+            place = self._place(to_url)
+        except UrlError:
+            return False
+        if self._ignores_external and place != origin and not self._is_exempted(from_url, to_url):
+            return False
+        return not (self._ignores_internal and place == origin)
+
+    def _is_exempted(self, from_url: str, to_url: str) -> bool:
+        """Exemptions are asked only about hosts."""
+        exemptions = None if self._by_domain else self._exemptions
+        return exemptions is not None and exemptions.is_exempted(from_url, to_url)
+
+    def _normalize_and_filter(self, url: str, scope: str) -> str | None:
+        """An error of a normalizer or filter rejects the link, as in Nutch."""
+        result: str | None = url
+        try:
+            if self._normalizes:
+                result = self._normalizers_of(scope).normalize(url)
+            if self._filters is not None:
+                result = self._filters.filter(result)
+        except MinutchError:
+            return None
+        return result

@@ -1,0 +1,192 @@
+"""What a parse worker may not do, whatever a page makes its parser do: the one home of that decision.
+
+    network     sockets of any kind
+    files       files opened for writing, created, renamed, removed or given other rights; reading is allowed
+    processes   forks, programs, signals to other processes, a look into their memory
+
+On Linux a filter of system calls (seccomp, by the package seccompy; x86_64 and aarch64) holds this for all threads of
+the worker and for the programs that it starts: a refused call fails, and the page's parse with it. Elsewhere resource
+limits hold part of it: no file grows, and none but root starts processes. In both cases the worker loses the open
+files that it has inherited and can't raise its limit of memory again, and what it answers is read as plain data
+(minutch.cycle.parse.answers). Its limits of memory and time are in minutch.cycle.parse.worker.
+
+`parser.sandbox=false` switches all of this off, `parser.sandbox.allow` allows some of the words above. parse-ext runs
+programs, so `processes` are allowed where it is active.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import resource
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from minutch.conf import Configuration
+
+log = logging.getLogger(__name__)
+
+NETWORK: Final = "network"
+FILES: Final = "files"
+PROCESSES: Final = "processes"
+KINDS: Final = (NETWORK, FILES, PROCESSES)
+RUNS_PROGRAMS: Final = "parse-ext"
+"""The plugin that can't do without processes."""
+
+_NEVER: Final = """
+    acct add_key bpf chroot clock_adjtime clock_settime delete_module fanotify_init finit_module fsconfig fsmount
+    fsopen fspick init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load
+    kexec_load keyctl mount mount_setattr move_mount open_by_handle_at open_tree perf_event_open personality
+    pidfd_getfd pidfd_open pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl reboot
+    request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare userfaultfd vhangup
+"""
+"""Calls that no parser needs, whatever is allowed."""
+_REFUSED: Final = {
+    NETWORK: "accept accept4 bind connect listen recvmmsg sendmmsg sendto socket socketpair",
+    FILES: """
+        chmod chown creat fchmod fchmodat fchmodat2 fchown fchownat fremovexattr fsetxattr futimesat lchown link
+        linkat lremovexattr lsetxattr mkdir mkdirat mknod mknodat mq_open mq_unlink msgget removexattr rename renameat
+        renameat2 rmdir semget setxattr shmget symlink symlinkat truncate unlink unlinkat utime utimensat utimes
+    """,
+    PROCESSES: """
+        execve execveat fork kill pidfd_send_signal prlimit64 rt_sigqueueinfo rt_tgsigqueueinfo setpgid setpriority
+        setrlimit tgkill tkill vfork
+    """,
+}
+"""Calls by what they are for; `_add_rules` has those of which only some are refused."""
+_UNKNOWN: Final = {FILES: "openat2", PROCESSES: "clone3"}
+"""Newer forms of a call whose arguments a filter can't see: they are said not to exist, so the older form is used."""
+_TO_ITSELF: Final = ("kill", "tgkill")
+_WRITING: Final = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC)
+_CLONE_THREAD: Final = 0x10000
+_X32: Final = 0x4000_0000
+"""Bit of the numbers by which x86-64's kernel takes calls of a second kind, some of which have numbers of their own."""
+_X32_ONLY: Final = range(512, 548)
+
+
+class Sandbox(NamedTuple):
+    """Whether workers are held at all, and what they may nevertheless do of KINDS."""
+
+    is_on: bool = True
+    allowed: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Sandbox:
+        """parser.sandbox, parser.sandbox.allow, and what the active plugins need. Raises ConfigError."""
+        from minutch.plugin.repository import PluginRepository
+
+        allowed = set(conf.get_trimmed_strings("parser.sandbox.allow"))
+        if not allowed <= set(KINDS):
+            unknown = ", ".join(sorted(allowed - set(KINDS)))
+            raise conf.wrong("parser.sandbox.allow", f"some of {', '.join(KINDS)}", unknown)
+        if RUNS_PROGRAMS in PluginRepository.of(conf).active:
+            allowed.add(PROCESSES)
+        return cls(conf.get_boolean("parser.sandbox", True), frozenset(allowed))
+
+    @property
+    def refused(self) -> list[str]:
+        """What a worker may not do."""
+        return [kind for kind in KINDS if kind not in self.allowed]
+
+    def close(self, keep: Iterable[int]) -> None:
+        """Give up all that is not needed, for good; of the open files those in `keep` stay, and where logs go."""
+        if not self.is_on:
+            log.debug("parser.sandbox=false: this worker may do what its user may")
+            return
+        _give_up_files({*keep, *_log_files()})
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        data = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+        try:
+            self._filter()
+            log.debug("a filter of system calls refuses this worker: %s", ", ".join(self.refused))
+        except (ImportError, OSError) as error:
+            self._limit()
+            log.debug("this worker has limits of resources only, as system calls can't be filtered: %s", error)
+
+    def _filter(self) -> None:
+        """Filter the system calls of this process. Raises ImportError or OSError where that can't be done."""
+        import seccompy
+
+        calls = seccompy.Filter(flags=seccompy.FilterFlag.TSYNC | seccompy.FilterFlag.SPEC_ALLOW)
+        _add_rules(calls, self.refused)
+        calls.load()
+
+    def _limit(self) -> None:
+        """What limits of resources can do instead."""
+        if FILES in self.refused and not _log_grows():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        if PROCESSES in self.refused:
+            resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+
+
+STRICT: Final = Sandbox()
+"""Nothing is allowed."""
+
+
+def _give_up_files(keep: set[int]) -> None:
+    """Put nothing in the place of open files.
+
+    They are not closed, as objects that were copied with this process believe that the numbers are theirs.
+    """
+    with contextlib.suppress(OSError):
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for name in os.listdir("/dev/fd"):  # noqa: PTH208 - numbers, not paths
+            number = int(name)
+            if number > 2 and number not in keep and number != nothing:
+                with contextlib.suppress(OSError):  # the folder itself, which is closed by now
+                    os.fstat(number)
+                    os.dup2(nothing, number, inheritable=False)
+        os.close(nothing)
+
+
+def _log_files() -> list[int]:
+    streams = (getattr(handler, "stream", None) for handler in logging.getLogger().handlers)
+    numbers = []
+    for stream in streams:
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            numbers.append(stream.fileno())  # type: ignore[union-attr]  # None has none
+    return numbers
+
+
+def _log_grows() -> bool:
+    """Whether the log goes to a file, which has to grow."""
+    return any(Path(f"/dev/fd/{number}").resolve().is_file() for number in {1, 2, *_log_files()})
+
+
+def _add_rules(calls: Any, refused: Sequence[str]) -> None:
+    """The rules of the filter. Of several for one call the first that fits counts; what has none is allowed."""
+    from seccompy import ArgCmp, CmpOp
+    from seccompy.syscalls import syscall_nr
+
+    def has(index: int, bits: int) -> list[Any]:
+        return [ArgCmp(index, CmpOp.MASKED_EQ, bits, bits)]
+
+    def refuse(name: str, error: int = errno.EPERM, args: Any = None) -> None:
+        with contextlib.suppress(ValueError):  # not a call of this machine
+            calls.errno(name, error, args=args)
+            calls.errno(syscall_nr(name) | _X32, errno.ENOSYS)
+
+    for number in _X32_ONLY:
+        calls.errno(number | _X32, errno.ENOSYS)
+    if PROCESSES in refused:
+        for name in _TO_ITSELF:
+            calls.allow(name, args={0: os.getpid()})
+        calls.allow("prlimit64", args={2: 0})  # asks, sets nothing
+        calls.allow("clone", args=has(0, _CLONE_THREAD))
+        refuse("clone")
+    if FILES in refused:
+        for flag in _WRITING:
+            refuse("open", errno.EACCES, has(1, flag))
+            refuse("openat", errno.EACCES, has(2, flag))
+    for kind in refused:
+        for name in _REFUSED[kind].split():
+            refuse(name, errno.EACCES if kind == FILES else errno.EPERM)
+    for kind in set(refused) & _UNKNOWN.keys():
+        refuse(_UNKNOWN[kind], errno.ENOSYS)
+    for name in _NEVER.split():
+        refuse(name)

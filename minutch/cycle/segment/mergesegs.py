@@ -1,0 +1,232 @@
+"""mergesegs: make one segment of several, or slices of it.
+
+Of what the segments hold of a URL the newest stays, as `merging` decides; the folders that all segments have are
+merged. Records that stay are copied as they are stored, but for ParseData, which names its segment. The URLs that
+normalizers and filters reject go, as do those that a SegmentMergeFilter drops (asked with -filter).
+
+Different from Nutch on purpose: a folder that is merged is there even if nothing is left for it, so that a slice
+without pages that could be parsed counts as parsed.
+
+Source: org.apache.nutch.segment.SegmentMerger.
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.segment.mergestreams import Streams
+from minutch.cycle.segment.mergewriter import SegmentsWriter
+from minutch.cycle.segment.merging import Piece, Slices, Tables, newest
+from minutch.cycle.segment.places import segment_name
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    LAYOUTS,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    compression_of,
+    decode,
+)
+from minutch.errors import StoreError
+from minutch.hadoop.formats.javaio import decode_text
+from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.hadoop.formats.writables import Writable, lookup
+from minutch.job import Counters, JobContext
+from minutch.plugin.chains import SCOPE_DEFAULT, SegmentMergeFilters
+from minutch.plugin.urlrules import UrlRules
+from minutch.records.crawldatum import STATUS_SIGNATURE, CrawlDatum
+from minutch.work.engine import Task, engine_of
+from minutch.work.tables.database import record_estimate
+from minutch.work.tables.parallel import number_of_parts, ordered
+from minutch.work.tables.success import mark_success
+from minutch.work.tables.textparts import output_folder, require_absent
+
+log = logging.getLogger(__name__)
+DROPPED: Final = "records of URLs that a merge filter drops"
+OLDER: Final = "records that newer ones replace, or that are no results"
+WRITTEN: Final = "records written"
+URLS: Final = "URLs in the merged segment"
+SEGMENTS: Final = "segments made"
+_IN_NUTCHS_ORDER = (CONTENT, CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT)
+
+
+def mergesegs(
+    output: Path,
+    segments: Sequence[Segment],
+    context: JobContext,
+    *,
+    filtering: bool = False,
+    normalize: bool = False,
+    slice_size: int = 0,
+) -> Counters:
+    """Merge segments into a new one in `output`, which must not exist, or into slices of `slice_size` URLs.
+
+    Segments that do not exist are skipped with a message. Raises StoreError if none is left, or if no folder is in all
+    of them; FormatError for damage.
+    """
+    conf, name = context.conf, segment_name(context.clock.now())
+    log.info("Merging %d segments to %s/%s", len(segments), output, name)
+    require_absent(output)
+    found = _existing(segments)
+    folders = _common_folders(found)
+    work = Merging(
+        found, name, {folder: _compression(folder, conf) for folder in folders}, conf, filtering, normalize, slice_size
+    )
+    if slice_size > 0:
+        log.info("Slice size: %d URLs.", slice_size)
+    counters, parts = Counters(), number_of_parts(conf)
+    with (
+        output_folder(output) as directory,
+        context.progress("mergesegs", lambda: _estimate(found, folders)) as progress,
+    ):
+        written = engine_of(conf).write(work.write, parts, directory, counters, progress)
+        with SegmentsWriter(directory, name, work.compressions) as writer:
+            names = writer.write_missing(chain.from_iterable(written), parts)
+        mark_success(conf, directory)
+    log.info("SegmentMerger: made %s", ", ".join(str(output / made) for made in names))
+    counters.add(SEGMENTS, len(names))
+    return counters
+
+
+@dataclass(frozen=True)
+class Merging:
+    """A merge of segments into one, partition by partition: what stays of a URL depends on its own records alone."""
+
+    segments: Sequence[Segment]
+    name: str
+    compressions: Mapping[str, str]
+    conf: Configuration
+    filtering: bool
+    normalize: bool
+    slice_size: int
+
+    def write(self, task: Task, parts: range) -> list[tuple[int, int | None]]:
+        """Write some partitions; returns the parts that were written, with the numbers of their slices."""
+        rules = UrlRules(
+            self.conf, normalize=self.normalize, filtering=self.filtering, scope=SCOPE_DEFAULT, keep_on_error=False
+        )
+        merge = Merge(self.compressions, SegmentMergeFilters(self.conf) if self.filtering else None)
+        with (
+            Streams(self.segments, self.compressions, rules, self.conf, parts=parts, spill=task.spill) as streams,
+            SegmentsWriter(task.folder, self.name, self.compressions) as writer,
+        ):
+            pieces = merge.pieces(streams, Slices(self.slice_size, number_of_parts(self.conf)))
+            for piece in ordered(writer.encode, pieces):
+                count = writer.write(piece)
+                merge.counters.add(WRITTEN, count)
+                task.advance(count)
+        task.counters.merge(streams.counters)
+        task.counters.merge(merge.counters)
+        return writer.written
+
+
+def _existing(segments: Sequence[Segment]) -> list[Segment]:
+    found = []
+    for segment in segments:
+        if segment.path.exists():
+            log.info("SegmentMerger:   adding %s", segment.path)
+            segment.check()
+            found.append(segment)
+        else:
+            log.warning("Input dir %s doesn't exist, skipping.", segment.path)
+    if not found:
+        raise StoreError(f"no segment to merge: {', '.join(str(segment.path) for segment in segments)} do not exist")
+    return found
+
+
+def _common_folders(segments: Sequence[Segment]) -> list[str]:
+    """The folders that all segments have. StoreError where there is none."""
+    common = list(_IN_NUTCHS_ORDER)
+    for segment in segments:
+        lacking = [folder for folder in common if not segment.has(folder)]
+        if lacking:
+            log.info("%s changed input dirs", segment.path)
+            log.warning("not merged, since %s has none: %s", segment.path, ", ".join(lacking))
+            common = [folder for folder in common if folder not in lacking]
+    log.info("SegmentMerger: using segment data from: %s", "".join(f" {folder}" for folder in common))
+    if not common:
+        raise StoreError(f"nothing to merge: no folder ({', '.join(_IN_NUTCHS_ORDER)}) is in all of the segments")
+    return common
+
+
+def _compression(folder: str, conf: Configuration) -> str:
+    """As `compression_of`, but that the configuration decides about fetch lists, too."""
+    return compression_of(CRAWL_FETCH if folder == CRAWL_GENERATE else folder, conf)
+
+
+def _estimate(segments: Sequence[Segment], folders: Sequence[str]) -> int:
+    return sum(record_estimate(segment.parts(folder)) for segment in segments for folder in folders)
+
+
+class Merge:
+    """The merge proper: ranges of keys from the streams, in pieces of what stays; `counters` has what was left out."""
+
+    def __init__(self, compressions: Mapping[str, str], filters: SegmentMergeFilters | None) -> None:
+        self.counters = Counters({OLDER: 0, DROPPED: 0, WRITTEN: 0, URLS: 0})
+        self._compressions = compressions
+        self._filters = filters if filters and filters.filters else None
+
+    def pieces(self, streams: Streams, slices: Slices) -> Iterator[Piece]:
+        """What stays, cut by `slices`."""
+        for tables, keys, counters in ordered(self._merge_range, streams.ranges()):
+            self.counters.merge(counters)
+            yield from slices.cut(tables, keys)
+
+    def _merge_range(self, frames: Mapping[str, list[pl.DataFrame]]) -> tuple[Tables, pl.Series, Counters]:
+        """What stays of a range of keys, all its keys, and counts."""
+        counters = Counters()
+        keys = pl.concat([frame["key"] for found in frames.values() for frame in found]).unique().sort()
+        tables: Tables = {folder: newest(found, folder) for folder, found in frames.items()}
+        count = sum(len(frame) for found in frames.values() for frame in found)
+        stay = sum(map(len, tables.values()))
+        counters.add(OLDER, count - stay)
+        if self._filters is not None:
+            kept = self._kept(keys, tables)
+            keys = keys.filter(kept)
+            tables = {folder: table.filter(table["key"].is_in(keys.implode())) for folder, table in tables.items()}
+            counters.add(DROPPED, stay - sum(map(len, tables.values())))
+        counters.add(URLS, len(keys))
+        return tables, keys, counters
+
+    def _kept(self, keys: pl.Series, tables: Tables) -> pl.Series:
+        """Which keys all merge filters let pass; they see what stays of each."""
+        assert self._filters is not None
+        records = {folder: self._records(folder, table) for folder, table in tables.items()}
+        return pl.Series([self._is_kept(key, records) for key in keys], dtype=pl.Boolean)
+
+    def _is_kept(self, key: bytes, records: Mapping[str, Mapping[bytes, list[Any]]]) -> bool:
+        assert self._filters is not None
+        found = {folder: records.get(folder, {}).get(key, []) for folder in LAYOUTS}
+        first = {folder: values[0] if values else None for folder, values in found.items()}
+        parsed: list[CrawlDatum] = found[CRAWL_PARSE]
+        return self._filters.filter(
+            decode_text(key),
+            first[CRAWL_GENERATE],
+            first[CRAWL_FETCH],
+            next((datum for datum in parsed if datum.status == STATUS_SIGNATURE), None),
+            first[CONTENT],
+            first[PARSE_DATA],
+            first[PARSE_TEXT],
+            [datum for datum in parsed if datum.status != STATUS_SIGNATURE],
+        )
+
+    def _records(self, folder: str, table: pl.DataFrame) -> dict[bytes, list[Writable]]:
+        value_type = lookup(LAYOUTS[folder].value_class)
+        is_deflated = self._compressions[folder] == RECORD and value_type is not CrawlDatum
+        found: dict[bytes, list[Writable]] = {}
+        for key, value in table.select("key", "value").iter_rows():
+            data = zlib.decompress(value) if is_deflated else value
+            found.setdefault(key, []).append(decode(value_type, data, folder, None, key))
+        return found

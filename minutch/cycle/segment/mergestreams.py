@@ -1,0 +1,196 @@
+"""The records of several segments on their way into one: sorted streams, side by side, and values as they are stored.
+
+Values that need not be looked at stay compressed, as they lie in the file. MapFiles are read in their order; what is
+not sorted (crawl_generate, crawl_parse), or no longer where normalizing changes the URLs, is sorted first, on disk if
+need be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.segment.merging import MERGE_SCHEMA
+from minutch.cycle.segment.store import LAYOUTS, Segment
+from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, places, string_column
+from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.job import Counters
+from minutch.kernels import sort
+from minutch.kernels.arrow import Bytes, from_series
+from minutch.plugin.urlrules import UrlRules
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
+from minutch.work.tables import spans
+from minutch.work.tables.database import are_partitions
+from minutch.work.tables.frame import decode_keys, empty, encode_keys
+from minutch.work.tables.merge import aligned
+from minutch.work.tables.parallel import memory_budget, number_of_parts, workers
+from minutch.work.tables.shuffle import Shuffle, partition_of
+from minutch.work.tables.spans import data_file
+
+READ: Final = "records read"
+LEAST_SPAN: Final = 1 << 18
+
+
+class Streams:
+    """What some segments have in `compressions` (folder → how the merged one is to be compressed); a context manager.
+
+    `counters` has what was read and what `rules` removed, once the ranges have been walked.
+    """
+
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        compressions: Mapping[str, str],
+        rules: UrlRules,
+        conf: Configuration,
+        *,
+        parts: range,
+        spill: Path,
+    ) -> None:
+        """`parts` are the partitions of the merged segment whose records are wanted."""
+        self.counters = Counters({READ: 0})
+        self._parts, self._of = parts, number_of_parts(conf)
+        self._segments = _newest_first(segments)
+        self._compressions = compressions
+        self._rules = rules
+        self._budget = memory_budget(conf)
+        self._spill = spill
+        self._lock = Lock()
+        files = sum(len(segment.parts(folder)) for segment in segments for folder in compressions)
+        room = self._budget // max(1, 4 * files * workers())
+        self._span = min(spans.SPAN_SIZE, max(LEAST_SPAN, room))
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._sorted = {
+                folder: self._shuffled(folder, stack)
+                for folder in self._compressions
+                if self._rules.normalizes or not LAYOUTS[folder].map_file
+            }
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def ranges(self) -> Iterator[dict[str, list[pl.DataFrame]]]:
+        """Range of keys by range, the records of each folder: frames of MERGE_SCHEMA, newest first."""
+        names, streams = [], []
+        for folder in self._compressions:
+            for stream in self._streams(folder):
+                names.append(folder)
+                streams.append(stream)
+        for frames in aligned(*streams):
+            found: dict[str, list[pl.DataFrame]] = {folder: [] for folder in self._compressions}
+            for folder, frame in zip(names, frames, strict=True):
+                found[folder].append(frame)
+            yield found
+
+    def _streams(self, folder: str) -> list[Iterator[pl.DataFrame]]:
+        if folder in self._sorted:
+            return [self._sorted[folder].sorted(0)]
+        found = [
+            self._read(part, folder, rank) for rank, segment in self._segments for part in self._files(segment, folder)
+        ]
+        return found or [iter([empty(MERGE_SCHEMA)])]
+
+    def _shuffled(self, folder: str, stack: ExitStack) -> Shuffle:
+        budget = self._budget // len(self._compressions)
+        shuffle = stack.enter_context(Shuffle(1, MERGE_SCHEMA, budget=budget, spill=self._spill))
+        for rank, segment in self._segments:
+            for part in self._files(segment, folder):
+                for frame in self._read(part, folder, rank):
+                    shuffle.add(frame)
+        return shuffle
+
+    def _files(self, segment: Segment, folder: str) -> list[Path]:
+        """The parts of a folder that have wanted records."""
+        found = segment.parts(folder)
+        if len(self._parts) == self._of or self._rules.normalizes or not LAYOUTS[folder].map_file:
+            return found
+        is_ours = are_partitions([data_file(path) for path in found], self._of)
+        return found[self._parts.start : self._parts.stop] if is_ours else found
+
+    def _read(self, path: Path, folder: str, rank: int) -> Iterator[pl.DataFrame]:
+        value_class = LAYOUTS[folder].value_class
+        if value_class == CrawlDatum.class_name:
+            frames = spans.scan(path, value_class, crawldatum_columns.decode_packed, span_size=self._span)
+        else:
+            stored = self._compressions[folder] == RECORD
+            frames = spans.scan(path, value_class, _decode, span_size=self._span, stored=stored)
+        for frame in frames:
+            counters = Counters({READ: 0})
+            yield self._ruled(frame.select("key", pl.lit(rank, pl.UInt32).alias("rank"), "status", "value"), counters)
+            with self._lock:
+                self.counters.merge(counters)
+
+    def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        """What is wanted of a table, under its URLs. It is counted where it would be under its old URL."""
+        mine = self._are_wanted(frame["key"])
+        own = frame if mine.all() else frame.filter(mine)
+        counters.add(READ, len(own))
+        own = self._renamed(own, counters)
+        if not self._rules.normalizes or len(self._parts) == self._of:
+            return own
+        frame = self._renamed(frame, Counters())
+        return frame.filter(self._are_wanted(frame["key"]))
+
+    def _are_wanted(self, keys: pl.Series) -> pl.Series:
+        if len(self._parts) == self._of:
+            return pl.repeat(True, len(keys), eager=True)
+        return partition_of(keys, self._of).is_between(self._parts.start, self._parts.stop - 1)
+
+    def _renamed(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        if self._rules.is_neutral:
+            return frame
+        urls = self._rules.apply(decode_keys(frame["key"]), counters)
+        keys = encode_keys(urls) if self._rules.normalizes else frame["key"]
+        return frame.with_columns(key=keys).filter(urls.is_not_null())
+
+
+def _newest_first(segments: Sequence[Segment]) -> list[tuple[int, Segment]]:
+    """Segments with their ranks; those of one name in the order given."""
+    names = sorted({segment.name for segment in segments})
+    ranks = [(names.index(segment.name), segment) for segment in segments]
+    return sorted(ranks, key=lambda ranked: -ranked[0])
+
+
+def _decode(batch: Batch) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            string_column("key", batch.keys, batch.key_at, batch.key_len),
+            pl.Series("status", np.zeros(batch.size, np.uint8)),
+            string_column("value", batch.values, batch.value_at, batch.value_len),
+        ]
+    )
+
+
+def as_batch(frame: pl.DataFrame) -> Batch:
+    """The records of a frame, copied: keys and values one after the other."""
+    return Batch(*_packed(frame["key"]), *_packed(frame["value"]))
+
+
+def _packed(column: pl.Series) -> tuple[Bytes, Offsets, Lengths]:
+    strings = from_series(column)
+    every = np.arange(len(column), dtype=np.uint32)
+    out = np.empty(int(strings.views[:, 0].sum(dtype=np.int64)), np.uint8)
+    at, length = np.empty(len(column), np.int64), np.empty(len(column), np.int32)
+    sort.pack(strings.views, strings.addresses, every, out, at, length)
+    return out, at, length
+
+
+def as_places(frame: pl.DataFrame) -> Iterator[Places]:
+    """The records of a frame as they go into a file."""
+    keys, values = from_series(frame["key"]), from_series(frame["value"])
+    yield Places(*places(keys), *places(values), (keys, values))

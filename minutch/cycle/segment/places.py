@@ -1,0 +1,115 @@
+"""Names and places of segments: of one alone, or of all that one job makes at once.
+
+    <segments>/yyyyMMddHHmmss/          a segment in its place
+    <segments>/.import-…/<name>/        a whole segment that is yet to be moved there
+    <segments>/.import-…/import.json    := JSON {"job": what has made them, "counters": {name: count}}
+
+A job that makes several writes them in one work folder, whose rename to such a name (`workfolders` has it in full)
+makes all of them part of the crawl. Then each is moved, and in the end the folder goes. Where the process was killed in
+between, `segments_in` finds the rest in the folder; the next job that makes segments so, or repairs, moves it. By the
+record the same job, run again, knows that it is done.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from minutch.hadoop.stores import copies
+from minutch.work.tables import journal
+from minutch.work.tables.install import sync_path, sync_tree
+from minutch.work.tables.workfolders import left_over, own_name, remove
+
+log = logging.getLogger(__name__)
+
+PREFIX: Final = ".import-"
+RECORD: Final = "import.json"
+_TIME: Final = "%Y%m%d%H%M%S"
+
+
+def segment_name(ms: int) -> str:
+    """The name of a segment made at `ms`: local time, as Nutch's."""
+    return datetime.fromtimestamp(ms / 1000).strftime(_TIME)
+
+
+def place_segment(directory: Path, parent: Path, now: int) -> Path:
+    """Rename a complete segment to the first free name from `now` (ms) on."""
+    return _place(directory, parent, datetime.fromtimestamp(now / 1000))
+
+
+def _place(directory: Path, parent: Path, time: datetime) -> Path:
+    while True:
+        path = parent / time.strftime(_TIME)
+        if not path.exists():
+            try:
+                if not (copies(directory) and copies(path)):
+                    return directory.rename(path)
+                journal.begin(path, [(directory, path)])
+                return path
+            except OSError as exc:
+                if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:  # another's, made meanwhile
+                    raise
+        time += timedelta(seconds=1)
+
+
+def place_together(work: Path, parent: Path, job: str, counters: Mapping[str, int]) -> list[Path]:
+    """Move all segments in the folder `work`, which is in `parent`, to their places; returns these.
+
+    `job` tells the jobs apart that make segments in `parent`, `counters` is what came of this one.
+    """
+    (work / RECORD).write_text(json.dumps({"job": job, "counters": counters}), encoding="utf-8")
+    sync_tree(work)
+    folder = work.rename(own_name(parent, PREFIX))
+    sync_path(parent)
+    places = _move(folder, parent)
+    remove(folder)
+    return places
+
+
+def finish_others(parent: Path, job: str = "") -> dict[str, int] | None:
+    """Move what killed processes left to be moved; returns the counters of `job` if it was among that.
+
+    Several may do so at once: who gives a folder the name of its own process has it for itself.
+    """
+    found = None
+    for left in left_over(parent, PREFIX):
+        with suppress(FileNotFoundError):  # another process was faster
+            folder = left.rename(own_name(parent, PREFIX))
+            for path in _move(folder, parent):
+                log.info("%s, which a job that was stopped has made, is in its place", path)
+            made_by, counters = _read(folder / RECORD)
+            found = counters if made_by == job else found
+            remove(folder)
+    return found
+
+
+def waiting(parent: Path) -> list[Path]:
+    """The folders of killed processes in `parent` with segments that are whole, and not all in their places."""
+    return left_over(parent, PREFIX)
+
+
+def segments_of(folder: Path) -> list[Path]:
+    """The segments in such a folder, in the order of their names; none where it is gone."""
+    return sorted(path for path in folder.glob("*") if path.is_dir())
+
+
+def _move(folder: Path, parent: Path) -> list[Path]:
+    places = [_place(path, parent, datetime.strptime(path.name, _TIME)) for path in segments_of(folder)]
+    sync_path(parent)
+    return places
+
+
+def _read(record: Path) -> tuple[str, dict[str, int]]:
+    """The job and its counters; without a name if the record can't be read: its segments are whole in any case."""
+    try:
+        data = json.loads(record.read_text(encoding="utf-8"))
+        return str(data["job"]), {str(name): int(count) for name, count in data["counters"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
+        log.warning("%s can't be read, so the same job makes its segments again: %s", record, exc)
+        return "", {}

@@ -1,0 +1,448 @@
+"""A segment on disk: the pages of one round, in six folders of part files.
+
+    <segments>/yyyyMMddHHmmss/
+        crawl_generate/part-r-NNNNN                 the fetch list: URL -> CrawlDatum, in the order of fetching
+        crawl_fetch/part-r-NNNNN/{data,index}       URL -> CrawlDatum, what became of the fetch
+        content/part-r-NNNNN/{data,index}           URL -> Content
+        crawl_parse/part-r-NNNNN                    URL -> CrawlDatum: outlinks, signatures and scores, not sorted
+        parse_data/part-r-NNNNN/{data,index}        URL -> ParseData
+        parse_text/part-r-NNNNN/{data,index}        URL -> ParseText
+
+Older Nutch names the parts part-NNNNN and, very long ago, has UTF8 for keys. The fetch list is not compressed, a text
+always by record; the others as `mapreduce.output.fileoutputformat.compress.type` says, by record unless set.
+
+Source: org.apache.nutch.fetcher.FetcherOutputFormat, parse.ParseOutputFormat, crawl.Generator, segment.SegmentChecker.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import minutch.records  # noqa: F401 - its classes are what `lookup` finds
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.cycle.segment.places import place_segment, segments_of, waiting
+from minutch.errors import FormatError, StoreError
+from minutch.hadoop.formats.javahash import partition
+from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
+from minutch.hadoop.formats.keyorder import TEXT
+from minutch.hadoop.formats.mapfile import DATA, MapFileReader, MapFileWriter
+from minutch.hadoop.formats.recordsort import RUN_BYTES, merge_records, sort_records
+from minutch.hadoop.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.writables import UTF8, Writable
+from minutch.hadoop.stores import StorePath, as_path, copies
+from minutch.work.tables import journal
+from minutch.work.tables.compression import compression_type
+from minutch.work.tables.database import are_partitions, part_name, part_paths
+from minutch.work.tables.install import NEW, discard, make_directory, sync_path, sync_tree
+from minutch.work.tables.workfolders import clear, left_over, make_folder, remove
+
+log = logging.getLogger(__name__)
+
+CRAWL_GENERATE = "crawl_generate"
+CRAWL_FETCH = "crawl_fetch"
+CONTENT = "content"
+CRAWL_PARSE = "crawl_parse"
+PARSE_DATA = "parse_data"
+PARSE_TEXT = "parse_text"
+WARC = "warc"
+"""WARC files, which lie beside the folders of records (fetcher.warc)."""
+
+FETCHING = "_fetch"
+"""Where a fetch works: its logs (log-N), or of a fetch by tasks the lists that are done."""
+BEGUN = "begun"
+"""The file in there that says how a fetch by tasks was begun."""
+
+_NAME = re.compile(r".{14}(-\d+)?")
+"""yyyyMMddHHmmss (Nutch's SegmentChecker goes by the length alone), with a number for a slice that mergesegs made."""
+
+_CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How one folder of a segment is written. `compression` is None where the configuration decides."""
+
+    name: str
+    value_class: str
+    map_file: bool
+    compression: str | None = None
+
+
+LAYOUTS: dict[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        Layout(CRAWL_GENERATE, _CRAWL_DATUM, map_file=False, compression=NONE),
+        Layout(CRAWL_FETCH, _CRAWL_DATUM, map_file=True),
+        Layout(CONTENT, "org.apache.nutch.protocol.Content", map_file=True),
+        Layout(CRAWL_PARSE, _CRAWL_DATUM, map_file=False),
+        Layout(PARSE_DATA, "org.apache.nutch.parse.ParseData", map_file=True),
+        Layout(PARSE_TEXT, "org.apache.nutch.parse.ParseText", map_file=True, compression=RECORD),
+    )
+}
+"""The folders of a segment, in the order in which the rounds fill them."""
+
+FETCHED = (CONTENT, CRAWL_FETCH)
+"""What a fetch adds; the last one stands for both."""
+PARSED = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
+"""What a parse adds; the last one stands for all."""
+COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
+"""What SegmentChecker asks of a segment that is to be indexed."""
+
+_STRETCH = 1 << 20
+"""Bytes of a flat file that are read, or not, when one URL is looked for."""
+
+RawRecord = tuple[bytes, bytes]
+"""A URL in UTF-8 and a serialized value."""
+
+
+class Segment:
+    """The segment at a path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = as_path(path)
+
+    def __repr__(self) -> str:
+        return f"Segment({str(self.path)!r})"
+
+    @property
+    def name(self) -> str:
+        """yyyyMMddHHmmss, as a rule."""
+        return self.path.name
+
+    def has(self, folder: str) -> bool:
+        """Whether a folder is there."""
+        return (self.path / folder).is_dir()
+
+    def check(self) -> None:
+        """Raise StoreError where the path is that of a folder of segments: commands take those with `-dir`.
+
+        Also where a job was killed as it copied files into their places, until `finish` or another has done the rest.
+        """
+        if copies(self.path):
+            journal.require_none(self.path, "if it is gone, run the job again, on the same machine")
+        if self.path.is_dir() and not any(map(self.has, LAYOUTS)):
+            inside = [segment.name for segment in segments_in(self.path) if any(map(segment.has, LAYOUTS))]
+            if inside:
+                raise StoreError(
+                    f"{self.path} is no segment but a folder of segments ({inside[0]}, ...): "
+                    "name a segment, or give the folder with -dir where the command takes it"
+                )
+
+    def is_half_fetched(self) -> bool:
+        """Whether a fetch has left something here that the next one goes on with."""
+        work = self.path / FETCHING
+        return any(work.glob("log-*")) or (work / BEGUN).exists()
+
+    def missing(self, folders: Sequence[str] = COMPLETE) -> list[str]:
+        """Those of `folders` that are not there."""
+        return [folder for folder in folders if not self.has(folder)]
+
+    def is_complete(self) -> bool:
+        """SegmentChecker.checkSegmentDir: fetched and parsed, and named like a segment; says in the log why not."""
+        if not _NAME.fullmatch(self.name):
+            log.warning("%s is not a segment: skipped", self.path)
+            return False
+        missing = self.missing()
+        if missing:
+            log.warning("Segment %s is skipped: it has no %s", self.path, ", ".join(missing))
+        return not missing
+
+    def parts(self, folder: str) -> list[Path]:
+        """The part files or MapFile directories of a folder; StoreError if the folder is not there."""
+        self.check()
+        directory = self.path / folder
+        if not directory.is_dir():
+            raise StoreError(f"Input path does not exist: {directory}")
+        return part_paths(directory)
+
+    def data_files(self, folder: str) -> list[Path]:
+        """The SequenceFiles that hold the records of a folder, one per part."""
+        return [part / DATA if part.is_dir() else part for part in self.parts(folder)]
+
+    def raw(self, folder: str) -> Iterator[RawRecord]:
+        """All records as they lie, part by part."""
+        for path in self.data_files(folder):
+            yield from _raw_records(path)
+
+    def raw_sorted(self, folder: str, *, run_bytes: int = RUN_BYTES) -> Iterator[RawRecord]:
+        """All records in the order of their URLs; folders that are not sorted are sorted first, on disk if need be."""
+        if LAYOUTS[folder].map_file:
+            return merge_records(_raw_records(path) for path in self.data_files(folder))
+        return sort_records(self.raw(folder), run_bytes=run_bytes)
+
+    def stored_sorted(self, folder: str, parts: range, of: int) -> tuple[str | None, Iterator[RawRecord]]:
+        """The records of some partitions of `of` of a folder of MapFiles, by URL, values as they are stored.
+
+        Also the codec that has compressed each value; None, and values decompressed, if the parts differ in that.
+        Where the parts of the folder are other ones, all are read, and what belongs to other partitions is left out.
+        """
+        files = self.data_files(folder)
+        is_all = len(parts) == of
+        if not is_all and are_partitions(files, of):
+            files, is_all = files[parts.start : parts.stop], True
+        codecs = {_value_codec(path) for path in files}
+        stored = len(codecs) == 1 and None not in codecs
+        records = merge_records(_raw_records(path, stored=stored) for path in files)
+        chosen = records if is_all else (record for record in records if partition(record[0], of) in parts)
+        return codecs.pop() if stored else None, chosen
+
+    def records(self, folder: str) -> Iterator[tuple[str, Writable]]:
+        """All records as they lie, part by part. Raises FormatError naming the file."""
+        for path in self.data_files(folder):
+            with SequenceFileReader(path) as reader:
+                url_of, value_type = _url_decoder(reader), reader.value_type
+                at = reader.position
+                for key, value in reader:
+                    url = url_of(key)
+                    yield decode_text(url), decode(value_type, value, reader.name, at, url)
+                    at = reader.position
+
+    def get(self, folder: str, url: str) -> list[Writable]:
+        """All values of a URL in a folder: by the index of each MapFile, or by reading the flat files through."""
+        return [value for part in self.parts(folder) for value in _get(part, encode_text(url))]
+
+    def finish(self) -> None:
+        """Put in place what a killed job has begun to, where files are copied one by one."""
+        if copies(self.path):
+            journal.go_on_if_left(self.path)
+
+    def clear_left_overs(self) -> None:
+        """Finish, or remove, what jobs that were killed have left in work folders."""
+        self.finish()
+        clear(self.path, NEW)
+
+    @contextmanager
+    def writing(self, folders: Sequence[str], *, replace: bool = False) -> Iterator[Path]:
+        """A new directory to write the parts of `folders` into, below `<directory>/<folder>`.
+
+        They are moved into the segment when the block ends, all written to disk before, the last one last: a segment
+        without it is not yet fetched (or parsed), and what a broken attempt left of the others is replaced. Raises
+        StoreError if the last one is there already, unless `replace`. An error in the block leaves nothing.
+        """
+        self.clear_left_overs()
+        self._check_free(folders, replace)
+        fresh = make_folder(self.path, NEW)
+        try:
+            for folder in folders:
+                (fresh / folder).mkdir()
+            yield fresh
+            sync_tree(fresh)
+            self._check_free(folders, replace)
+            if copies(self.path) and copies(fresh):
+                self._copy_in(self.path, fresh, folders)
+            else:
+                self._move_in(fresh, folders)
+        finally:
+            discard(self.path, fresh)
+        sync_path(self.path)
+
+    def _check_free(self, folders: Sequence[str], replace: bool) -> None:
+        if self.has(folders[-1]) and not replace:
+            raise StoreError(f"Segment {self.path} already has {folders[-1]}")
+
+    def _move_in(self, fresh: Path, folders: Sequence[str]) -> None:
+        """Put the new folders in place of the old ones, by renames alone; the old ones end up inside `fresh`."""
+        replaced = fresh / "replaced"
+        replaced.mkdir()
+        for folder in (folders[-1], *folders[:-1]):
+            if self.has(folder):
+                (self.path / folder).rename(replaced / folder)
+        for folder in folders[:-1]:
+            self._place(fresh, folder)
+        sync_path(self.path)
+        self._place(fresh, folders[-1])
+        sync_path(self.path)
+
+    def _copy_in(self, path: StorePath, fresh: StorePath, folders: Sequence[str]) -> None:
+        """The same for those that are in `fresh`, file by file, with a journal; the old ones go."""
+        made = [folder for folder in folders if (fresh / folder).is_dir()]
+        moves: list[journal.Move] = [(path / folder, None) for folder in reversed(made) if self.has(folder)]
+        moves += [(fresh / folder, path / folder) for folder in made]
+        if moves:
+            journal.begin(path, moves)
+
+    def place(self, directory: Path, folders: Sequence[str]) -> None:
+        """Move those of `folders` that are in `directory` into the segment, in this order, in place of what is there.
+
+        What is in `directory` has to be on disk. After a kill it is done again, and goes on.
+        """
+        if copies(self.path) and copies(directory):
+            self._copy_in(self.path, directory, folders)
+            return
+        for folder in folders:
+            if (directory / folder).is_dir():
+                remove(self.path / folder)
+                self._place(directory, folder)
+                sync_path(self.path)
+
+    def _place(self, fresh: Path, folder: str) -> None:
+        try:
+            (fresh / folder).rename(self.path / folder)
+        except OSError as exc:
+            if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
+                raise
+            raise StoreError(f"Segment {self.path} already has {folder}: another job made it meanwhile") from exc
+
+
+@contextmanager
+def part_writer(
+    directory: Path, folder: str, index: int, conf: Configuration
+) -> Iterator[Callable[[str, Writable], None]]:
+    """A function that appends (URL, value) to part `index` of a folder below `directory` (see `Segment.writing`).
+
+    MapFiles take URLs in ascending order of their bytes only: FormatError.
+    """
+    layout = LAYOUTS[folder]
+    (directory / folder).mkdir(parents=True, exist_ok=True)
+    path = directory / folder / part_name(index)
+    kind = MapFileWriter if layout.map_file else SequenceFileWriter
+    with kind(path, TEXT, layout.value_class, compression=compression_of(folder, conf)) as writer:
+
+        def append(url: str, value: Writable) -> None:
+            if value.class_name != layout.value_class:
+                raise FormatError("wrong class", path=path, expected=layout.value_class, found=value.class_name)
+            writer.append_raw(text_key(encode_text(url)), value.to_bytes())
+
+        yield append
+
+
+def compression_of(folder: str, conf: Configuration) -> str:
+    """How a folder is to be compressed: NONE, RECORD or BLOCK. ConfigError for other configurations."""
+    return LAYOUTS[folder].compression or compression_type(conf)
+
+
+@contextmanager
+def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
+    """A new segment in `parent`, whose first `folder` is to be filled; it gets its place and name when the block ends.
+
+    It appears whole or not at all, and no two get the same name: within a second that is taken, or behind it, the name
+    is that of the next free second (Nutch waits for it).
+    """
+    make_directory(parent)
+    if copies(parent) and left_over(parent, NEW):
+        for path in parent.iterdir():
+            Segment(path).finish()
+    directory, is_whole = make_folder(parent, NEW), False
+    try:
+        (directory / folder).mkdir()
+        segment = Segment(directory)
+        yield segment
+        sync_tree(directory)
+        is_whole = True
+        segment.path = place_segment(directory, parent, clock.now())
+        is_whole = False
+        sync_path(parent)
+    finally:
+        if not (is_whole and copies(parent)):  # else it is on its way
+            remove(directory)
+
+
+def segments_in(directory: Path) -> list[Segment]:
+    """The directories in `directory`, in the order of their names; hidden ones are left out.
+
+    Those that a killed import has finished are among them, although not yet in their places (`places`).
+    """
+    if not directory.is_dir():
+        raise StoreError(f"Input path does not exist: {directory}")
+    entries = [entry for entry in directory.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))]
+    entries += [path for folder in waiting(directory) for path in segments_of(folder)]
+    return [Segment(entry) for entry in sorted(entries, key=lambda entry: entry.name)]
+
+
+def text_key(url: bytes) -> bytes:
+    """The serialized Text of a URL."""
+    return encode_vlong(len(url)) + url
+
+
+def decode(value_type: type[Writable], value: bytes, path: str | Path, at: int | None, url: bytes) -> Writable:
+    """A value, or a FormatError that names the file, where the record lies and its URL."""
+    try:
+        return value_type.from_bytes(value)
+    except FormatError as exc:
+        exc.what = f"bad {value_type.__name__} of {decode_text(url)}: {exc.what}"
+        exc.path, exc.offset = str(path), at
+        raise
+
+
+def _text_url(key: bytes) -> bytes:
+    return DataInput(key).read_text_bytes()
+
+
+def _utf8_url(key: bytes) -> bytes:
+    return encode_text(UTF8.from_bytes(key).value)
+
+
+_URL_DECODERS: dict[str, Callable[[bytes], bytes]] = {TEXT: _text_url, UTF8.class_name: _utf8_url, "UTF8": _utf8_url}
+
+
+def _url_decoder(reader: SequenceFileReader) -> Callable[[bytes], bytes]:
+    """The URL of a serialized key of `reader`; FormatError, naming its file, for one that is none."""
+    try:
+        decode_key = _URL_DECODERS[reader.key_class]
+    except KeyError:
+        raise FormatError("wrong key class", path=reader.name, expected=TEXT, found=reader.key_class) from None
+
+    def url_of(key: bytes) -> bytes:
+        try:
+            return decode_key(key)
+        except FormatError as exc:
+            exc.what, exc.path, exc.offset = f"bad key: {exc.what}", reader.name, reader.position
+            raise
+
+    return url_of
+
+
+def _raw_records(path: Path, *, stored: bool = False) -> Iterator[RawRecord]:
+    with SequenceFileReader(path) as reader:
+        url_of = _url_decoder(reader)
+        for key, value in reader.stored() if stored else reader:
+            yield url_of(key), value
+
+
+def _value_codec(path: Path) -> str | None:
+    """The codec of a file whose values are compressed one by one."""
+    with SequenceFileReader(path) as reader:
+        return reader.codec if reader.compression == RECORD else None
+
+
+def _get(part: Path, url: bytes) -> Iterator[Writable]:
+    """The values of a URL in one part."""
+    if part.is_dir():
+        with MapFileReader(part) as map_file:
+            if map_file.key_class == TEXT:
+                yield from _matching(map_file.data, map_file.scan(text_key(url)), url, in_order=True)
+                return
+    path = part / DATA if part.is_dir() else part
+    with SequenceFileReader(path) as reader:
+        if reader.key_class != TEXT:
+            yield from _matching(reader, reader, url, in_order=False)
+        else:
+            yield from _found(path, reader, url)
+
+
+def _found(path: Path, reader: SequenceFileReader, url: bytes) -> Iterator[Writable]:
+    """The values of a URL in a flat file, of which only stretches are looked through that have its bytes."""
+    from minutch.work.tables.spans import SpannedFile
+
+    file = SpannedFile(path, span_size=_STRETCH, stored=reader.compression == RECORD)
+    for span in file.spans_with(url):
+        for value in file.values_of(url, span):
+            yield decode(reader.value_type, value, path, None, url)
+
+
+def _matching(
+    reader: SequenceFileReader, records: Iterable[RawRecord], url: bytes, *, in_order: bool
+) -> Iterator[Writable]:
+    url_of, value_type = _url_decoder(reader), reader.value_type
+    for key, value in records:
+        if url_of(key) == url:
+            yield decode(value_type, value, reader.name, None, url)
+        elif in_order:
+            return

@@ -1,0 +1,1 @@
+"""Sitemaps: the URLs that sites list, put into the CrawlDb."""

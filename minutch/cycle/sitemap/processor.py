@@ -1,0 +1,167 @@
+"""sitemap: put the URLs of sitemaps into the CrawlDb.
+
+Sitemaps are those of a list of URLs, and those of hosts: in that list, or in a HostDb. See `sitemapfetch` for how they
+are found and fetched, `sitemapfile` for what they may be, `sitemapentries` for what becomes of their URLs.
+
+Source: org.apache.nutch.util.SitemapProcessor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import polars as pl
+
+from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.seeds import read_seeds, seed_files
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.sitemap import sitemapfetch
+from minutch.cycle.sitemap.sitemapentries import NEW, SITEMAP_SCHEMA, Rules, entries, merge
+from minutch.cycle.sitemap.sitemapfetch import Settings, SitemapFetcher
+from minutch.cycle.sitemap.sitemapurls import Sitemap
+from minutch.hadoop.formats.batch import Batch, string_column
+from minutch.job import Counters, JobContext
+from minutch.plugin.chains import SCOPE_DEFAULT
+from minutch.plugin.urlrules import UrlRules
+from minutch.records.hostdatum import HostDatum
+from minutch.work.engine import engine_of
+from minutch.work.tables import spans
+from minutch.work.tables.crawldata import CRAWL_DATUM
+from minutch.work.tables.database import Database
+from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.parallel import memory_budget, number_of_parts
+from minutch.work.tables.shuffle import Shuffle
+
+log = logging.getLogger(__name__)
+FILTER_PROPERTY: Final = "sitemap.url.filter"
+NORMALIZE_PROPERTY: Final = "sitemap.url.normalize"
+ALLOWLIST_PROPERTY: Final = "http.robot.rules.allowlist"
+DEFAULT_THREADS: Final = 8
+LISTED: Final = "URLs listed"
+LEFT_OUT: Final = "URLs that are none, or not below the sitemap's folder"
+
+
+def sitemap(
+    crawldb: Path,
+    context: JobContext,
+    *,
+    hostdb: Path | None = None,
+    urls: Path | None = None,
+    threads: int = DEFAULT_THREADS,
+    force: bool = False,
+    strict: bool = True,
+    filtering: bool = True,
+    normalize: bool = True,
+) -> Counters:
+    """Put the URLs of the sitemaps of the hosts in `hostdb`, and of those in the files of `urls`, into a CrawlDb.
+
+    Raises StoreError, LockedError, FormatError; what is wrong with a sitemap is counted and in the log.
+    """
+    conf, db = context.conf, CrawlDb(crawldb)
+    log.info("SitemapProcessor: starting")
+    hosts = [] if hostdb is None else Database(hostdb).require_parts()
+    if hosts and conf.get_trimmed_strings(ALLOWLIST_PROPERTY):
+        log.warning(
+            "%s is set: of the hosts in it no robots.txt is read, and no sitemap found there", ALLOWLIST_PROPERTY
+        )
+    db.require_class(CRAWL_DATUM)
+    files = [] if urls is None else seed_files(urls)
+    collected = _Collected(
+        UrlRules(
+            conf,
+            normalize=normalize and conf.get_boolean(NORMALIZE_PROPERTY, True),
+            filtering=filtering and conf.get_boolean(FILTER_PROPERTY, True),
+            scope=SCOPE_DEFAULT,
+            keep_on_error=False,
+        ),
+        Rules.from_conf(conf, context.clock.now()),
+    )
+    settings, watch = Settings.from_conf(conf, strict=strict), context.watch
+    held = (lambda: False) if watch is None else (lambda: watch.paused)
+    fetcher = SitemapFetcher(conf, settings, context.clock, collected.checked, held)
+    with (
+        db.lock(force),
+        Shuffle(number_of_parts(conf), SITEMAP_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb) as found,
+    ):
+        collected.shuffle = found
+        with context.progress("sitemap", unit="starts") as progress:
+            asyncio.run(fetcher.run(_starts(files, hosts), threads, collected.add, progress.advance))
+        collected.counters.merge(_put_in(db, found, collected.rules_of_entries, context))
+    counters = Counters(fetcher.counters)
+    counters.merge(collected.counters)
+    _log_summary(counters)
+    return counters
+
+
+def _starts(files: list[Path], hosts: list[Path]) -> Iterator[str]:
+    """The lines of seed files, then the hosts of a HostDb."""
+    for path in files:
+        for lines in read_seeds(path):
+            yield from lines["url"]
+    for part in hosts:
+        for table in spans.scan(part, HostDatum.class_name, _hosts):
+            yield from decode_keys(table["key"])
+
+
+def _hosts(batch: Batch) -> pl.DataFrame:
+    return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len)])
+
+
+def _put_in(db: CrawlDb, found: Shuffle, rules: Rules, context: JobContext) -> Counters:
+    """Merge the entries of sitemaps into the CrawlDb, whose lock is held."""
+    conf = context.conf
+    with (
+        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as old,
+        context.progress("sitemap") as progress,
+    ):
+        return rewrite(
+            db,
+            conf,
+            [*old.sources, engine_of(conf).given(found)],
+            lambda frames: merge(frames[0], frames[1], rules),
+            progress,
+        )
+
+
+class _Collected:
+    """Takes sitemaps, from several threads, and puts their URLs, normalized and filtered, into `shuffle`."""
+
+    def __init__(self, rules: UrlRules, rules_of_entries: Rules) -> None:
+        self.shuffle: Shuffle | None = None
+        self.counters = Counters({LISTED: 0, LEFT_OUT: 0})
+        self.rules_of_entries = rules_of_entries
+        self._rules = rules
+        self._lock = Lock()
+
+    def checked(self, url: str) -> str | None:
+        """The URL of a sitemap, normalized and filtered."""
+        found: str | None = self._rules.apply(pl.Series([url]), Counters())[0]
+        return found
+
+    def add(self, number: int, before: int, sitemap: Sitemap) -> None:
+        """A sitemap of start `number`, of which `before` URLs have come already."""
+        counters = Counters({LISTED: len(sitemap.urls) + sitemap.left_out, LEFT_OUT: sitemap.left_out})
+        urls = self._rules.apply(pl.Series([page.url for page in sitemap.urls], dtype=pl.String), counters)
+        table = entries(urls, sitemap.urls, (number << 32) + before, self.rules_of_entries)
+        assert self.shuffle is not None, "set before anything is fetched"
+        with self._lock:
+            self.counters.merge(counters)
+            self.shuffle.add(table)
+
+
+def _log_summary(counters: Counters) -> None:
+    """In Nutch's words."""
+    for words, name in (
+        ("records rejected by filters", sitemapfetch.FILTERED_STARTS),
+        ("sitemaps from host name", sitemapfetch.FROM_HOSTS),
+        ("sitemaps from seed urls", sitemapfetch.FROM_SEEDS),
+        ("failed sitemap fetches", sitemapfetch.FAILED),
+        ("new sitemap entries added", NEW),
+    ):
+        log.info("SitemapProcessor: Total %s: %d", words, counters.get(name, 0))
+    log.info("SitemapProcessor: finished")

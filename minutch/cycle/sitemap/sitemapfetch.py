@@ -1,0 +1,327 @@
+"""Fetches sitemaps: from their own URLs, or those that a host's robots.txt names, and what their indexes list.
+
+    URL ───────────────────────────────────┐                       ┌─ sitemap: its URLs
+    host ─ robots.txt ─┬─ its sitemaps ────┼─ robots.txt ─ fetch ─┤
+                       └─ /sitemap.xml ────┘  (redirects)          └─ index: sitemaps
+
+One start after the other is followed to its end by each of some workers. A host is asked one thing at a time, with the
+pauses of the fetcher. robots.txt holds for sitemaps, too, but for those that it names itself.
+
+Source: org.apache.nutch.util.SitemapProcessor.SitemapMapper, which asks robots.txt for names of sitemaps only, makes no
+pauses, and follows indexes without end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from minutch.clock import Clock
+from minutch.conf import Configuration
+from minutch.cycle.fetch.decisions import Verdict, decide
+from minutch.cycle.fetch.settings import RobotsSettings, millis
+from minutch.cycle.parse.mime import MimeUtil
+from minutch.cycle.sitemap.sitemapfile import read_sitemap
+from minutch.cycle.sitemap.sitemapurls import Sitemap, SitemapIndex
+from minutch.errors import MinutchError, ParseError, UrlError
+from minutch.job import Counters
+from minutch.plugin.points import Protocol
+from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.urls.parts import host_of
+from minutch.urls.robots import RobotRules
+
+log = logging.getLogger(__name__)
+
+STRICT_PROPERTY: Final = "sitemap.strict.parsing"
+DEFAULT_SITEMAP_PROPERTY: Final = "sitemap.url.default.sitemap.xml"
+REDIRECTS_PROPERTY: Final = "sitemap.redir.max"
+SIZE_PROPERTY: Final = "sitemap.size.max"
+DEFAULT_SIZE: Final = 50 * 1024 * 1024
+
+FROM_SEEDS: Final = "sitemaps from seed URLs"
+FROM_HOSTS: Final = "sitemaps from host names"
+FROM_INDEXES: Final = "sitemaps from indexes"
+FILTERED_STARTS: Final = "seed URLs and host names rejected by filters"
+FILTERED: Final = "sitemaps rejected by filters"
+SEEN: Final = "sitemaps listed again"
+FORBIDDEN: Final = "sitemaps that robots.txt forbids"
+FAILED: Final = "failed sitemap fetches"
+UNREADABLE: Final = "sitemaps that can't be read"
+READ: Final = "sitemaps read"
+INDEXES: Final = "sitemap indexes read"
+TOO_DEEP: Final = "sitemaps in too many indexes within each other, or too many of one start"
+
+SCHEMES: Final = ("http://", "https://", "ftp://", "file:/")
+MOST_NESTED: Final = 5
+"""Indexes within indexes that are followed; sitemaps.org has none."""
+MOST_SITEMAPS: Final = 50_000
+"""Sitemaps that are fetched of one start, the number that sitemaps.org allows in an index."""
+_FORGET: Final = 10_000
+HELD_POLL: Final = 0.2
+"""Seconds between two looks whether requests may begin again."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The properties of fetching sitemaps. Delays in ms."""
+
+    strict: bool = True
+    default_sitemap: bool = True
+    most_redirects: int = 3
+    most_bytes: int = DEFAULT_SIZE
+    delay: int = 1000
+    robots: RobotsSettings = field(default_factory=RobotsSettings)
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, *, strict: bool) -> Self:
+        """As SitemapMapper.setup; `strict` is what the command line says."""
+        return cls(
+            strict and conf.get_boolean(STRICT_PROPERTY, True),
+            conf.get_boolean(DEFAULT_SITEMAP_PROPERTY, True),
+            conf.get_int(REDIRECTS_PROPERTY, 3),
+            conf.get_int(SIZE_PROPERTY, DEFAULT_SIZE),
+            millis(conf.get_float("fetcher.server.delay", 1.0)),
+            RobotsSettings.from_conf(conf),
+        )
+
+
+Found = Callable[[int, int, Sitemap], None]
+"""Takes the sitemaps that are read: the number of the start, how many URLs came of it before, and the sitemap."""
+
+
+class SitemapFetcher:
+    """Follows starts; `checked` normalizes and filters the URL of a sitemap, None: rejected.
+
+    While `held` is true, no request begins.
+    """
+
+    def __init__(
+        self,
+        conf: Configuration,
+        settings: Settings,
+        clock: Clock,
+        checked: Callable[[str], str | None],
+        held: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._held = held
+        self.counters = Counters()
+        self._settings, self._clock, self._checked = settings, clock, checked
+        limit = str(settings.most_bytes)
+        limited = conf.with_values({"http.content.limit": limit, "file.content.limit": limit})
+        self._protocols = ProtocolFactory(limited)
+        self._mime = MimeUtil(conf)
+        self._turns = Turns(clock)
+
+    async def run(self, starts: Iterable[str], workers: int, found: Found, done: Callable[[], None]) -> None:
+        """Follow `starts`, URLs and host names; `done` is called after each. Errors of `starts` end it."""
+        numbered = iter(enumerate(starts))
+
+        async def work() -> None:
+            for number, start in numbered:
+                try:
+                    await _Start(self, number, found).follow(start)
+                except MinutchError as exc:
+                    self.counters.add(FAILED)
+                    log.warning("%s: %s", start, exc)
+                done()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(work())
+        except ExceptionGroup as errors:  # the starts can't be read, or a bug
+            raise errors.exceptions[0] from None
+        finally:
+            await self._protocols.close()
+
+    def sitemap_url(self, url: str) -> str | None:
+        """The URL of a sitemap as it is to be fetched, None if it is rejected."""
+        return self._checked(url)
+
+    async def named(self, host: str) -> list[str] | None:
+        """The sitemaps of a host: those that its robots.txt names, else the usual one; None if filters reject it."""
+        for scheme in SCHEMES:
+            url = self._checked(f"{scheme}{host}/")
+            if url is not None:
+                break
+        else:
+            return None
+        await self._go_ahead()
+        rules = await self._protocols.get_protocol(url).get_robot_rules(url, CrawlDatum(), None)
+        usual = [f"{url}sitemap.xml"] if self._settings.default_sitemap else []
+        return list(rules.sitemaps) or usual
+
+    async def read(self, url: str) -> Sitemap | SitemapIndex | None:
+        """A sitemap or an index, after redirects; None, counted and in the log, if there is none to be had."""
+        fetched = await self._fetch(url)
+        if fetched is None:
+            return None
+        url, content = fetched
+        try:
+            return await asyncio.to_thread(self._parsed, url, content)
+        except ParseError as exc:
+            self.counters.add(UNREADABLE)
+            log.warning("Error parsing sitemap: %s", exc)
+            return None
+
+    def _parsed(self, url: str, content: Content) -> Sitemap | SitemapIndex:
+        kind = self._mime.resolve(content.content_type or None, content.url, content.content)
+        settings = self._settings
+        log.info("Parsing sitemap file: %s", url)
+        return read_sitemap(kind, content.content, url, strict=settings.strict, most_bytes=settings.most_bytes)
+
+    async def _go_ahead(self) -> None:
+        while self._held():
+            await asyncio.sleep(HELD_POLL)
+
+    async def _fetch(self, url: str) -> tuple[str, Content] | None:
+        """The page at a URL and where it is; redirects are followed."""
+        for _ in range(self._settings.most_redirects + 1):
+            protocol = self._protocols.get_protocol(url)
+            delay = await self._delay(url, protocol)
+            if delay is None:
+                return None
+            async with self._turns.of(url, delay):
+                await self._go_ahead()
+                output = await protocol.get_protocol_output(url, CrawlDatum(fetch_time=self._clock.now()))
+            status = output.status
+            if status.is_success and output.content is not None:
+                return url, output.content
+            target = self._checked(status.message or "") if status.is_redirect else None
+            if target is None:
+                break
+            url = target
+        self.counters.add(FAILED)
+        log.error("Error while fetching the sitemap. Status code: %d for %s", status.code, url)
+        return None
+
+    async def _delay(self, url: str, protocol: Protocol) -> int | None:
+        """The pause after this request, in ms; None if robots.txt, or its absence, forbids the request."""
+        await self._go_ahead()
+        rules = await protocol.get_robot_rules(url, CrawlDatum(), None)
+        failure = getattr(rules, "failure", None)
+        decision = decide(
+            failure is not None or url in rules.sitemaps or rules.is_allowed(url),
+            rules.crawl_delay or 0,
+            defer=rules.defer_visits,
+            unreachable=failure is not None,
+            settings=self._settings.robots,
+        )
+        if decision.verdict is Verdict.FETCH:
+            return self._settings.delay if decision.crawl_delay is None else decision.crawl_delay
+        is_forbidden = decision.verdict in (Verdict.DENIED, Verdict.DELAY_TOO_LONG)
+        self.counters.add(FORBIDDEN if is_forbidden else FAILED)
+        log.warning("%s: not fetched: %s", url, _reason(decision.verdict, rules))
+        return None
+
+
+def _reason(verdict: Verdict, rules: RobotRules) -> str:
+    if verdict is Verdict.DENIED:
+        return "robots.txt forbids it"
+    if verdict is Verdict.DELAY_TOO_LONG:
+        return f"robots.txt wants pauses of {rules.crawl_delay} ms"
+    return "no robots.txt to be had"
+
+
+class _Start:
+    """One start and all that comes of it."""
+
+    def __init__(self, fetcher: SitemapFetcher, number: int, found: Found) -> None:
+        self._fetcher, self._number, self._found = fetcher, number, found
+        self._counters = fetcher.counters
+        self._seen: set[str] = set()
+        self._urls = 0
+
+    async def follow(self, start: str) -> None:
+        if start.startswith(SCHEMES):
+            url = self._fetcher.sitemap_url(start)
+            if url is None:
+                self._counters.add(FILTERED_STARTS)
+            else:
+                self._counters.add(FROM_SEEDS)
+                await self._visit(url, 0)
+            return
+        log.info("generateSitemapsFromHostname: %s", start)
+        sitemaps = await self._fetcher.named(start)
+        if sitemaps is None:
+            self._counters.add(FILTERED_STARTS)
+            return
+        await self._visit_all(sitemaps, FROM_HOSTS, 0)
+
+    async def _visit_all(self, sitemaps: Iterable[str], source: str, depth: int) -> None:
+        for sitemap in sitemaps:
+            self._counters.add(source)
+            url = self._fetcher.sitemap_url(sitemap)
+            if url is None:
+                self._counters.add(FILTERED)
+            else:
+                await self._visit(url, depth)
+
+    async def _visit(self, url: str, depth: int) -> None:
+        if url in self._seen:
+            self._counters.add(SEEN)
+            return
+        if depth > MOST_NESTED or len(self._seen) >= MOST_SITEMAPS:
+            self._counters.add(TOO_DEEP)
+            return
+        self._seen.add(url)
+        try:
+            sitemap = await self._fetcher.read(url)
+        except MinutchError as exc:
+            self._counters.add(FAILED)
+            log.warning("%s: %s", url, exc)
+            return
+        if isinstance(sitemap, Sitemap):
+            self._counters.add(READ)
+            await asyncio.to_thread(self._found, self._number, self._urls, sitemap)
+            self._urls += len(sitemap.urls)
+        elif sitemap is not None:
+            self._counters.add(INDEXES)
+            await self._visit_all(sitemap.urls, FROM_INDEXES, depth + 1)
+
+
+class Turns:
+    """Whose turn it is at each host: one request at a time, and a pause after it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._free_at: dict[str, float] = {}
+
+    @asynccontextmanager
+    async def of(self, url: str, delay: int) -> AsyncIterator[None]:
+        """Wait for the turn of a URL's host; the next one begins `delay` ms after this one has ended."""
+        host = _host(url)
+        lock, users = self._locks.get(host, (asyncio.Lock(), 0))
+        self._locks[host] = lock, users + 1
+        try:
+            async with lock:
+                await asyncio.sleep(max(0.0, self._free_at.get(host, 0.0) - self._clock.monotonic()))
+                try:
+                    yield
+                finally:
+                    self._free_at[host] = self._clock.monotonic() + delay / 1000
+        finally:
+            lock, users = self._locks.pop(host)
+            if users > 1:
+                self._locks[host] = lock, users - 1
+            self._forget()
+
+    def _forget(self) -> None:
+        """Hosts whose pause is over, where there are many."""
+        if len(self._free_at) > _FORGET:
+            now = self._clock.monotonic()
+            self._free_at = {host: time for host, time in self._free_at.items() if time > now}
+
+
+def _host(url: str) -> str:
+    try:
+        return host_of(url) or ""
+    except UrlError:
+        return ""

@@ -1,0 +1,77 @@
+"""scoreupdater: put the scores of a webgraph's nodes into a CrawlDb.
+
+Entries of pages that are no node get link.score.updater.clear.score (0). The CrawlDb before it stays as `old`, unless
+db.preserve.backup is false.
+
+Source: org.apache.nutch.scoring.webgraph.ScoreUpdater.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from minutch.cycle.crawldb.matching import last_of_key, match
+from minutch.cycle.crawldb.partitions import Entries, EntryFilter, rewrite
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.webgraph.store import WebGraph
+from minutch.job import Counters, JobContext
+from minutch.work.engine import engine_of
+from minutch.work.tables.parallel import memory_budget
+from minutch.work.tables.shuffle import Shuffle
+from minutch.work.tables.success import mark_success
+
+log = logging.getLogger(__name__)
+CLEAR_PROPERTY: Final = "link.score.updater.clear.score"
+SCORED: Final = "entries scored"
+CLEARED: Final = "entries without a node"
+REPEATED: Final = "repeated entries removed"
+_SCORES: Final = pl.Schema({"key": pl.Binary(), "inlink_score": pl.Float32()})
+
+
+def scoreupdater(db: CrawlDb, graph: WebGraph, context: JobContext) -> Counters:
+    """Give the entries of `db` the scores of the nodes of `graph`.
+
+    Raises StoreError where there is no CrawlDb or graph, LockedError, FormatError (damage).
+    """
+    db.require_parts()
+    graph.require()
+    conf = context.conf
+    clear = conf.get_float(CLEAR_PROPERTY, 0.0)
+    log.info("ScoreUpdater: starting")
+    log.info("Running crawldb update %s", db.path)
+    with (
+        db.lock(),
+        Entries([db], conf, EntryFilter.neutral(conf), spill=db.path) as entries,
+        Shuffle(entries.parts, _SCORES, budget=memory_budget(conf) // 2, spill=db.path) as scores,
+        context.progress("scoreupdater") as progress,
+    ):
+        for nodes in graph.nodes.in_order():
+            scores.add(nodes.select(_SCORES.names()))
+        counters = rewrite(
+            db,
+            conf,
+            [*entries.sources, engine_of(conf).given(scores)],
+            lambda both: _scored(*both, clear=clear),
+            progress,
+        )
+        mark_success(conf, db.current)
+    log.info("ScoreUpdater: finished")
+    return counters
+
+
+def _scored(frame: pl.DataFrame, scores: pl.DataFrame, *, clear: float) -> tuple[pl.DataFrame, Counters]:
+    """The entries of a range of keys with their new scores, and counts; both tables are sorted by key."""
+    entries, counters = last_of_key(frame), Counters()
+    scores = last_of_key(scores)
+    at = match(entries["key"], scores["key"]).at
+    known = at >= 0
+    new = np.full(len(entries), clear, np.float32)
+    new[known] = scores["inlink_score"].to_numpy()[at[known]]
+    counters.add(SCORED, int(known.sum()))
+    counters.add(CLEARED, len(entries) - int(known.sum()))
+    counters.add(REPEATED, len(frame) - len(entries))
+    return entries.with_columns(pl.Series("score", new)), counters

@@ -1,0 +1,1 @@
+"""Hadoop's files: formats, and file systems."""

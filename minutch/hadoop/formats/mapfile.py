@@ -1,0 +1,305 @@
+"""MapFile: a directory with a sorted SequenceFile `data` and its `index`.
+
+    data     a SequenceFile of keys in ascending order (equal keys may repeat) and values
+    index    a SequenceFile, always BLOCK-compressed: some of the keys -> LongWritable(position in data)
+
+A key goes into the index if it is the first, or if at least `interval` (128, `io.map.index.interval`) keys came since
+the last one that did and the data file has grown: so in a block-compressed file an entry points at a block's marker.
+Keys are handled as serialized bytes; `keyorder` says how they are ordered.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from minutch.errors import FormatError
+from minutch.hadoop.formats.checksum import WholeOrNothing, crc_path
+from minutch.hadoop.formats.compress import DEFAULT_CODEC
+from minutch.hadoop.formats.keyorder import LONG, TEXT, Key, sort_key
+from minutch.hadoop.formats.sequencefile import BLOCK, NONE, SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.writables import Writable
+from minutch.hadoop.stores import as_path
+
+__all__ = ["DATA", "INDEX", "INDEX_INTERVAL", "LONG", "TEXT", "MapFileReader", "MapFileWriter", "rebuild_index"]
+
+log = logging.getLogger(__name__)
+
+DATA, INDEX = "data", "index"
+INDEX_INTERVAL = 128
+
+_LONG = struct.Struct(">q")
+
+
+class _Index:
+    """The keys of an index in the order of the file, and where they lie."""
+
+    def __init__(self, sort: Callable[[bytes], Key]) -> None:
+        self._sort = sort
+        self.keys: list[Key] = []
+        self.raw: list[bytes] = []
+        self.positions: list[int] = []
+
+    def add(self, key: bytes, position: int) -> None:
+        if self.positions and position == self.positions[-1]:
+            return  # older Hadoop wrote several entries for one block
+        self.keys.append(self._sort(key))
+        self.raw.append(key)
+        self.positions.append(position)
+
+    def before(self, key: Key, first: int) -> int:
+        """A position from which the first record with a key of at least `key` is reached; `first` is the data's."""
+        at = bisect_left(self.keys, key) - 1
+        return self.positions[at] if at >= 0 else first
+
+
+class MapFileReader:
+    """Reads a MapFile. The index is loaded when it is first needed; if it is lost it is made from the data."""
+
+    def __init__(self, directory: str | Path, *, verify: bool = True) -> None:
+        self.path = as_path(directory)
+        self._verify = verify
+        self.data = SequenceFileReader(self.path / DATA, verify=verify)
+        self.key_class, self.value_class = self.data.key_class, self.data.value_class
+        self.sort_key = sort_key(self.key_class)
+        self._loaded: _Index | None = None
+
+    @property
+    def _index(self) -> _Index:
+        if self._loaded is None:
+            self._loaded = self._load_index()
+        return self._loaded
+
+    def _load_index(self) -> _Index:
+        path = self.path / INDEX
+        index = _Index(self.sort_key)
+        if not path.exists():
+            log.warning("%s has no index: reading all of its data to make one", self.path)
+            position = self.data.position
+            self.data.seek(self.data.header_end)
+            for key, at in _index_entries(self.data, INDEX_INTERVAL):
+                index.add(key, at)
+            self.data.seek(position)
+            return index
+        with SequenceFileReader(path, verify=self._verify) as reader:
+            for key, value in reader:
+                if len(value) != _LONG.size:
+                    raise FormatError(
+                        "wrong index entry", path=path, expected="a LongWritable", found=f"{len(value)} bytes"
+                    )
+                index.add(key, _LONG.unpack(value)[0])
+        for earlier, later in zip(index.keys, index.keys[1:], strict=False):
+            if later < earlier:
+                raise FormatError("index out of order", path=path, expected=f"a key after {earlier!r}", found=later)
+        return index
+
+    def index_entries(self) -> list[tuple[bytes, int]]:
+        """The index: serialized keys and positions in the data file."""
+        return list(zip(self._index.raw, self._index.positions, strict=True))
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        """The records from where the data reader stands, at first the beginning, in key order."""
+        return iter(self.data)
+
+    def records(self) -> Iterator[tuple[Writable, Writable]]:
+        return self.data.records()
+
+    def reset(self) -> None:
+        """Go back to the first record."""
+        self.data.seek(self.data.header_end)
+
+    def scan(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """The records from the first one whose key is `key` or comes after it."""
+        sought = self.sort_key(key)
+        self.data.seek(self._index.before(sought, self.data.header_end))
+        records = iter(self.data)
+        sort = self.sort_key
+        for record in records:
+            if sort(record[0]) >= sought:
+                yield record
+                break
+        yield from records
+
+    def seek(self, key: bytes) -> bool:
+        """Whether there is a record with this key."""
+        return self.get(key) is not None
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of the first record with this key, or None."""
+        for found, value in self.scan(key):
+            return value if self.sort_key(found) == self.sort_key(key) else None
+        return None
+
+    def closest(self, key: bytes, *, before: bool = False) -> tuple[bytes, bytes] | None:
+        """The record with this key, else the next one after it, or with `before` the last one before it; or None."""
+        sought = self.sort_key(key)
+        if not before:
+            return next(self.scan(key), None)
+        last = None
+        self.data.seek(self._index.before(sought, self.data.header_end))
+        for record in self.data:
+            found = self.sort_key(record[0])
+            if found == sought:
+                return record
+            if found > sought:
+                break
+            last = record
+        return last
+
+    def final_key(self) -> bytes | None:
+        """The last key, or None if there is none."""
+        positions = self._index.positions
+        self.data.seek(positions[-1] if positions else self.data.header_end)
+        last = None
+        for key, _ in self.data:
+            last = key
+        return last
+
+    def mid_key(self) -> bytes | None:
+        """The key in the middle of the index, or None if there is none."""
+        raw = self._index.raw
+        return raw[(len(raw) - 1) // 2] if raw else None
+
+    def close(self) -> None:
+        self.data.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class MapFileWriter(WholeOrNothing):
+    """Writes a MapFile into a directory, which is made if need be. Keys must come in ascending order.
+
+    Leaving the `with` block by an error removes the unfinished files. `sync` and `index_sync` give the markers.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        key_class: str,
+        value_class: str,
+        *,
+        compression: str = NONE,
+        codec: str = DEFAULT_CODEC,
+        interval: int = INDEX_INTERVAL,
+        metadata: Mapping[str, str] | None = None,
+        sync: bytes | None = None,
+        index_sync: bytes | None = None,
+    ) -> None:
+        self.path = as_path(directory)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.key_class, self.value_class = key_class, value_class
+        with ExitStack() as stack:
+            self.data = SequenceFileWriter(
+                self.path / DATA,
+                key_class,
+                value_class,
+                compression=compression,
+                codec=codec,
+                metadata=metadata,
+                sync=sync,
+            )
+            stack.callback(self.data.discard)
+            self._index = SequenceFileWriter(
+                self.path / INDEX, key_class, LONG, compression=BLOCK, metadata=metadata, sync=index_sync
+            )
+            stack.pop_all()
+        self._sort = sort_key(key_class)
+        self._last: Key = None
+        self._choice = _IndexChoice(interval)
+
+    def append(self, key: Writable, value: Writable) -> None:
+        """Append a record; FormatError if its key is out of order or of another class."""
+        self._check(key.to_bytes(), str(key))
+        self.data.append(key, value)
+
+    def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
+        """Append a record of serialized bytes; FormatError if its key is out of order.
+
+        `compressed` as for SequenceFileWriter.append_raw.
+        """
+        self._check(key, key)
+        self.data.append_raw(key, value, compressed=compressed)
+
+    def _check(self, key: bytes, shown: object) -> None:
+        sort = self._sort(key)
+        if self._choice.count and sort < self._last:
+            raise FormatError(
+                "key out of order", path=self.path / DATA, expected=f"a key after {self._last!r}", found=repr(shown)
+            )
+        self._last = sort
+        position = self.data.position
+        if self._choice.take(position):
+            self._index.append_raw(key, _LONG.pack(position))
+
+    def close(self) -> None:
+        self.data.close()
+        self._index.close()
+
+    def discard(self) -> None:
+        """Close and remove the unfinished files."""
+        self.data.discard()
+        self._index.discard()
+
+
+class _IndexChoice:
+    """Which records get an index entry (MapFile.Writer.append)."""
+
+    def __init__(self, interval: int) -> None:
+        self.count = 0
+        self._interval = interval
+        self._due = 0
+        self._last_position = -1
+
+    def take(self, position: int) -> bool:
+        """Count a record that will stand at `position`; True if the index gets its key."""
+        taken = self.count >= self._due and position > self._last_position
+        if taken:
+            self._due = self.count + self._interval
+            self._last_position = position
+        self.count += 1
+        return taken
+
+
+def _index_entries(data: SequenceFileReader, interval: int) -> Iterator[tuple[bytes, int]]:
+    """The index entries that a writer would have made for the records from `data.position` on."""
+    choice = _IndexChoice(interval)
+    position = after = data.position
+    for key, _ in data:
+        if data.position != after:
+            # In a file of blocks, the reader stands behind the block from its first record on.
+            position, after = after, data.position
+        if choice.take(position):
+            yield key, position
+
+
+def rebuild_index(directory: str | Path, *, interval: int = INDEX_INTERVAL, codec: str = DEFAULT_CODEC) -> int:
+    """Write the index of a MapFile anew from its data (MapFile.fix); returns the number of its entries.
+
+    Raises FormatError if the data is damaged or out of order; an existing index stays as it is then.
+    """
+    directory = as_path(directory)
+    fresh = directory / f"{INDEX}.new"
+    count = 0
+    with (
+        SequenceFileReader(directory / DATA) as data,
+        SequenceFileWriter(fresh, data.key_class, LONG, compression=BLOCK, codec=codec) as index,
+    ):
+        last: Key = None
+        sort = sort_key(data.key_class)
+        for count, (key, position) in enumerate(_index_entries(data, interval), 1):
+            if count > 1 and sort(key) < last:
+                raise FormatError("keys out of order", path=directory / DATA, offset=position, found=key)
+            last = sort(key)
+            index.append_raw(key, _LONG.pack(position))
+    crc_path(fresh).replace(crc_path(directory / INDEX))
+    fresh.replace(directory / INDEX)
+    return count

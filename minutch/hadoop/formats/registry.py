@@ -1,0 +1,88 @@
+"""The base of all Writables, and how a Java class name leads to one.
+
+`register` adds a class by its `class_name` (importing `writables` adds Hadoop's own). Who has further classes hands
+in a finder (`add_finder`), which imports one when its name is met in a file: `minutch.records` does so for Nutch's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Self, TypeVar
+
+from minutch.errors import FormatError
+from minutch.hadoop.formats.javaio import DataInput, DataOutput
+
+
+class Writable:
+    """Base of everything that a SequenceFile can hold."""
+
+    __slots__ = ()
+    class_name: ClassVar[str] = ""
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        """The value at `data.pos`; raises FormatError."""
+        raise FormatError("this class cannot be read by itself", found=cls.class_name or cls.__name__)
+
+    def write(self, out: DataOutput) -> None:
+        """Append the value's bytes to `out`."""
+        raise FormatError("this class cannot be written by itself", found=self.class_name or type(self).__name__)
+
+    def java_hash(self) -> int:
+        """Java's hashCode, a signed 32-bit number."""
+        return 0
+
+    def to_bytes(self) -> bytes:
+        """The value's bytes."""
+        out = DataOutput()
+        self.write(out)
+        return bytes(out.buf)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
+        """The value that takes up exactly `data`; raises FormatError for left-over bytes too."""
+        source = DataInput(data)
+        value = cls.read(source)
+        if source.remaining:
+            raise FormatError(
+                f"bytes left over after {cls.class_name.rpartition('.')[2]}",
+                offset=source.pos,
+                expected=f"{source.pos} bytes",
+                found=source.end,
+            )
+        return value
+
+
+W = TypeVar("W", bound=type[Writable])
+
+REGISTRY: dict[str, type[Writable]] = {}
+"""Java class name → class, of those that have been imported."""
+Finder = Callable[[str], "type[Writable] | None"]
+_FINDERS: list[Finder] = []
+
+ALIASES = {
+    name: f"org.apache.hadoop.io.{java}"
+    for name, java in {"null": "NullWritable", "long": "LongWritable", "UTF8": "UTF8", "MD5Hash": "MD5Hash"}.items()
+}
+"""What stands for some classes in the oldest files (WritableName) → their Java class names."""
+
+
+def register(cls: W) -> W:
+    """Class decorator: make `cls` known by its `class_name`."""
+    REGISTRY[cls.class_name] = cls
+    return cls
+
+
+def add_finder(finder: Finder) -> None:
+    """Let `finder` import the class of a Java class name that is not in REGISTRY yet; None if it has none."""
+    _FINDERS.append(finder)
+
+
+def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
+    """The class of a Java class name; FormatError (at `offset`, where the name stood) if minutch has none."""
+    class_name = ALIASES.get(class_name, class_name)
+    found = REGISTRY.get(class_name) or next(filter(None, (find(class_name) for find in _FINDERS)), None)
+    if found is None:
+        raise FormatError("unknown Writable class", offset=offset, found=class_name)
+    REGISTRY[class_name] = found
+    return found

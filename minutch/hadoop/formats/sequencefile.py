@@ -1,0 +1,321 @@
+"""SequenceFile: a flat file of keys and values, written in version 6, read from version 1 on.
+
+    file         :=  header  ( [sync] record )*                   compression NONE, RECORD
+                 |   header  ( sync block )*                      compression BLOCK
+    sync         :=  int(-1)  16 bytes of the header              where SYNC_INTERVAL bytes or more went since the last
+    record       :=  int(key + value bytes)  int(key bytes)  key  value          RECORD: the value alone is compressed
+    block        :=  vint(records)  part(key sizes)  part(keys)  part(value sizes)  part(values)
+    part         :=  vint(bytes)  the codec's stream              sizes: a VInt per record
+
+A block is closed once its keys and values together reach `block_size` bytes (`io.seqfile.compress.blocksize`).
+A reader may be given a byte range: it starts at the first marker at or after `start` (0: at the first record) and stops
+at the first marker at or after `end`, so ranges that adjoin give every record once, as SequenceFileRecordReader's do
+(which, unlike this one, gives the first records twice if a range ends inside the header).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from minutch.errors import FormatError, TruncatedError
+from minutch.hadoop.formats.checksum import ChecksumReader
+from minutch.hadoop.formats.compress import DEFAULT_CODEC, NO_LIMIT, Codec, codec
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.sequenceheader import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceHeader
+from minutch.hadoop.formats.sequencewriter import BLOCK_SIZE, SYNC_INTERVAL, SequenceFileWriter
+from minutch.hadoop.formats.window import LARGEST_READ, Window
+from minutch.hadoop.formats.writables import Writable, lookup
+
+__all__ = [
+    "BLOCK",
+    "BLOCK_SIZE",
+    "DEFAULT_CODEC",
+    "NONE",
+    "RECORD",
+    "SYNC_ESCAPE",
+    "SYNC_INTERVAL",
+    "SequenceFileReader",
+    "SequenceFileWriter",
+]
+
+_LENGTHS = struct.Struct(">ii")
+_HEADER_LIMIT = 1 << 24
+
+
+class SequenceFileReader:
+    """Reads a SequenceFile from a path (verified by its `.crc` sibling) or from a binary stream.
+
+    Iterating gives `(key, value)` as serialized bytes, decompressed; `records()` gives Writables. Both go on from
+    `position`, which `seek` and `sync_to` move. A record, or the keys or values of a block, that unpacks to more than
+    `most` bytes is damaged. All errors are FormatErrors with file and offset.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | BinaryIO,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        verify: bool = True,
+        most: int = NO_LIMIT,
+    ) -> None:
+        self._most = most
+        if isinstance(source, (str, Path)):
+            file = ChecksumReader(source, verify=verify)
+            self._in = Window(file, str(source), file.size)
+        else:
+            self._in = Window(source, str(getattr(source, "name", "stream")), None)
+        try:
+            self.header = self._read_header()
+            self._codec = codec(self.header.codec) if self.header.codec else None
+        except FormatError as exc:
+            self.close()
+            raise exc.at(self._in.name) from exc.__cause__
+        except BaseException:
+            self.close()
+            raise
+        self.key_class = self.header.key_class
+        self.value_class = self.header.value_class
+        self.compression = self.header.compression
+        self.codec = self.header.codec
+        self.version = self.header.version
+        self.metadata: dict[str, str] = dict(self.header.metadata)
+        self.sync = self.header.sync
+        self.header_end = self._in.offset
+        self._marker = SYNC_ESCAPE + self.sync if self.sync else b""
+        self._end = end if self._marker else None
+        self._empty = end is not None and end <= start
+        if start > 0:
+            self._find_marker(max(start, self.header_end))
+
+    def _read_header(self) -> SequenceHeader:
+        size = 1024
+        while True:
+            have = self._in.fill(size)
+            source = DataInput(self._in.data)
+            try:
+                header = SequenceHeader.read(source)
+            except TruncatedError:
+                if have < size or size >= _HEADER_LIMIT:
+                    raise
+                size *= 4
+            else:
+                self._in.pos = source.pos
+                return header
+
+    @property
+    def name(self) -> str:
+        """The file's name, as it stands in errors."""
+        return self._in.name
+
+    @property
+    def position(self) -> int:
+        """The offset after the last record; in a file of blocks, after the block that it lies in."""
+        return self._in.offset
+
+    def seek(self, position: int) -> None:
+        """Move to an offset that `position` of a reader or writer gave; iterators from before are not to be used."""
+        self._in.seek(position)
+
+    def sync_to(self, position: int) -> None:
+        """Move to the first marker at or after `position`, or to the end if there is none (Reader.sync).
+
+        A position inside the header leads to the first record. A file of version 1 has no markers.
+        """
+        if position <= self.header_end:
+            self._in.seek(self.header_end)
+        else:
+            self._find_marker(position)
+
+    def _find_marker(self, position: int) -> None:
+        self._in.seek(position)
+        while True:
+            have = self._in.fill(LARGEST_READ)
+            found = self._in.data.find(self._marker, self._in.pos) if self._marker else -1
+            if found >= 0:
+                self._in.pos = found
+                return
+            if have < LARGEST_READ:
+                self._in.pos += have
+                return
+            self._in.pos += have - len(self._marker) + 1
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        if self._empty:
+            return iter(())
+        if self.compression == BLOCK:
+            return self._block_records()
+        if self._codec is not None:
+            return self._compressed_records(self._codec)
+        return self._plain_records()
+
+    def stored(self) -> Iterator[tuple[bytes, bytes]]:
+        """As iterating, but the values as they are stored: in a file of compression RECORD, compressed."""
+        return iter(self) if self._empty or self.compression == BLOCK else self._plain_records()
+
+    @property
+    def value_type(self) -> type[Writable]:
+        """The class of the values; FormatError, naming the file, if minutch has none of that name."""
+        return self._type(self.value_class)
+
+    def _type(self, class_name: str) -> type[Writable]:
+        try:
+            return lookup(class_name)
+        except FormatError as exc:
+            raise exc.at(self.name) from exc.__cause__
+
+    def records(self) -> Iterator[tuple[Writable, Writable]]:
+        """The records as Writables; raises FormatError for a class that is not known or a record that is not one.
+
+        The error's offset is that of the record, or of the block that it lies in.
+        """
+        key_type, value_type = self._type(self.key_class), self.value_type
+        at = self.position
+        for key, value in self:
+            try:
+                yield key_type.from_bytes(key), value_type.from_bytes(value)
+            except FormatError as exc:
+                exc.what, exc.offset = f"bad record: {exc.what}", at
+                raise exc.at(self.name) from exc.__cause__
+            at = self.position
+
+    def _plain_records(self) -> Iterator[tuple[bytes, bytes]]:
+        """Records as they lie in the file."""
+        window = self._in
+        unpack = _LENGTHS.unpack_from
+        while True:
+            data, pos = window.data, window.pos
+            if pos + 8 <= len(data):
+                length, key_length = unpack(data, pos)
+                value_at = pos + 8 + key_length
+                end = pos + 8 + length
+                if 0 <= key_length <= length and end <= len(data):
+                    window.pos = end
+                    yield data[pos + 8 : value_at], data[value_at:end]
+                    continue
+            if not self._ready():
+                return
+
+    def _ready(self) -> bool:
+        """Pass a marker, check the next record's lengths and read it into the window; False at the end."""
+        window = self._in
+        if self._pass_marker() or not window.fill(1):
+            return False
+        at = window.offset
+        if window.fill(8) < 8:
+            raise window.truncated("the lengths of a record", at, 8, window.fill(0))
+        length, key_length = _LENGTHS.unpack_from(window.data, window.pos)
+        if not 0 <= key_length <= length:
+            raise FormatError(
+                "impossible lengths of a record",
+                path=window.name,
+                offset=at,
+                expected="0 <= key <= record",
+                found=f"key {key_length}, record {length}",
+            )
+        window.take(8 + length, "a record")
+        window.seek(at)
+        return True
+
+    def _pass_marker(self) -> bool:
+        """Move behind a marker if there is one; True if it ends this reader's range."""
+        window = self._in
+        marker = self._marker
+        if not marker or window.fill(len(marker)) < 4 or not window.data.startswith(SYNC_ESCAPE, window.pos):
+            return False
+        if self._end is not None and window.offset >= self._end:
+            return True
+        at = window.offset
+        found = window.take(len(marker), "a sync marker")
+        if found != marker:
+            raise FormatError(
+                "wrong sync marker", path=window.name, offset=at, expected=marker.hex(), found=found.hex()
+            )
+        return False
+
+    def _compressed_records(self, values: Codec) -> Iterator[tuple[bytes, bytes]]:
+        decompress, most = values.decompress, self._most
+        for key, value in self._plain_records():
+            try:
+                plain = decompress(value, most)
+            except FormatError as exc:
+                raise exc.at(self.name, self._in.offset - len(value)) from exc.__cause__
+            yield key, plain
+
+    def _block_records(self) -> Iterator[tuple[bytes, bytes]]:
+        while True:
+            at = self._in.offset
+            if not self._in.fill(1):
+                return
+            if self._pass_marker():
+                return
+            if self._marker and self._in.offset == at:
+                self._missing_marker(at)
+            count = self._in.take_vint("number of records")
+            keys = self._read_column(count, "keys")
+            values = self._read_column(count, "values")
+            yield from zip(keys, values, strict=True)
+
+    def _missing_marker(self, at: int) -> None:
+        have = self._in.fill(4)
+        if have < 4:
+            raise self._in.truncated("a sync marker", at, len(self._marker), have)
+        raise FormatError(
+            "no sync marker before a block",
+            path=self.name,
+            offset=at,
+            expected=self._marker.hex(),
+            found=self._in.data[self._in.pos : self._in.pos + len(self._marker)].hex(),
+        )
+
+    def _read_column(self, count: int, what: str) -> list[bytes]:
+        """The keys or the values of a block: their sizes, then the bytes."""
+        at = self._in.offset
+        lengths = _read_lengths(self._read_part(f"the sizes of the {what}"), count, what, self.name, at)
+        at = self._in.offset
+        data = self._read_part(f"the {what}")
+        if sum(lengths) != len(data):
+            raise FormatError(
+                f"sizes of the {what} don't add up", path=self.name, offset=at, expected=sum(lengths), found=len(data)
+            )
+        return [data[begin:end] for begin, end in pairwise(accumulate(lengths, initial=0))]
+
+    def _read_part(self, what: str) -> bytes:
+        """A compressed part of a block, decompressed."""
+        size = self._in.take_vint(f"size of {what}")
+        at = self._in.offset
+        part = self._in.take(size, what)
+        assert self._codec is not None
+        try:
+            return self._codec.decompress(part, self._most)
+        except FormatError as exc:
+            raise exc.at(self.name, at) from exc.__cause__
+
+    def close(self) -> None:
+        self._in.source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _read_lengths(data: bytes, count: int, what: str, name: str, at: int) -> list[int]:
+    """`count` VInts that are not negative and use up `data`."""
+    if len(data) == count and (not data or max(data) < 128):
+        return list(data)
+    if count <= len(data):
+        source = DataInput(data)
+        try:
+            lengths = [source.read_vint() for _ in range(count)]
+        except FormatError as exc:
+            exc.offset = at
+            raise exc.at(name) from None
+        if not source.remaining and min(lengths, default=0) >= 0:
+            return lengths
+    raise FormatError(f"wrong sizes of the {what} of a block", path=name, offset=at, expected=f"{count} sizes")

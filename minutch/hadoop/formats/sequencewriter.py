@@ -1,0 +1,236 @@
+"""Writes SequenceFiles of version 6; the file's grammar stands in `sequencefile`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from minutch.errors import FormatError
+from minutch.hadoop.formats.checksum import ChecksumWriter, WholeOrNothing
+from minutch.hadoop.formats.compress import DEFAULT_CODEC, Codec, codec
+from minutch.hadoop.formats.javaio import DataOutput, encode_vlong
+from minutch.hadoop.formats.sequenceheader import (
+    BLOCK,
+    COMPRESSIONS,
+    NONE,
+    SYNC_ESCAPE,
+    SYNC_SIZE,
+    SequenceHeader,
+    new_sync,
+)
+from minutch.hadoop.formats.writables import Writable
+from minutch.hadoop.stores import as_path
+
+SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
+"""Bytes after which a marker is due."""
+BLOCK_SIZE = 1_000_000
+"""Bytes of keys and values after which a block is closed."""
+
+_LENGTHS = struct.Struct(">ii")
+
+
+class _StreamOut:
+    """A binary stream as the place to write to; it is left open, and what went into it cannot be taken back."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.position = 0
+
+    def write(self, data: bytes) -> None:
+        self._stream.write(data)
+        self.position += len(data)
+
+    def close(self) -> None:
+        self._stream.flush()
+
+    def discard(self) -> None:
+        pass
+
+
+class SequenceFileWriter(WholeOrNothing):
+    """Writes a SequenceFile of version 6 to a path, with its `.crc` sibling, or to a binary stream, which stays open.
+
+    `sync` gives the 16 bytes of the marker (for files that must come out equal byte for byte). Leaving the `with`
+    block by an error removes the unfinished file.
+    """
+
+    def __init__(
+        self,
+        target: str | Path | BinaryIO,
+        key_class: str,
+        value_class: str,
+        *,
+        compression: str = NONE,
+        codec: str = DEFAULT_CODEC,
+        metadata: Mapping[str, str] | None = None,
+        sync: bytes | None = None,
+        block_size: int = BLOCK_SIZE,
+        sync_interval: int = SYNC_INTERVAL,
+    ) -> None:
+        path = target if isinstance(target, str | Path) else str(getattr(target, "name", "stream"))
+        if compression not in COMPRESSIONS:
+            raise FormatError("unknown compression", path=path, expected="NONE, RECORD or BLOCK", found=compression)
+        sync = new_sync() if sync is None else sync
+        if len(sync) != SYNC_SIZE:
+            raise FormatError("wrong size of a sync marker", path=path, expected=SYNC_SIZE, found=len(sync))
+        self.path = as_path(path)
+        self.header = SequenceHeader(
+            key_class, value_class, compression, None if compression == NONE else codec, dict(metadata or {}), sync
+        )
+        self._compress = None if compression == NONE else _find(codec, path).compress
+        self._marker = SYNC_ESCAPE + sync
+        self._interval = sync_interval
+        self._last_sync = 0
+        self._block = _BlockColumns(block_size) if compression == BLOCK else None
+        self._out = ChecksumWriter(target) if isinstance(target, str | Path) else _StreamOut(target)
+        self._out.write(self.header.to_bytes())
+
+    @property
+    def position(self) -> int:
+        """The file's length so far (Writer.getLength): where the next record or the current block will stand."""
+        return self._out.position
+
+    def append(self, key: Writable, value: Writable) -> None:
+        """Append a record; FormatError if it is of other classes than the file's."""
+        found = (key.class_name, value.class_name)
+        expected = (self.header.key_class, self.header.value_class)
+        if found != expected:
+            raise FormatError("wrong class", path=self.path, expected=" and ".join(expected), found=" and ".join(found))
+        self.append_raw(key.to_bytes(), value.to_bytes())
+
+    def append_raw(self, key: bytes, value: bytes, *, compressed: bool = False) -> None:
+        """Append a record of serialized bytes; `compressed` if the value went through this file's codec already.
+
+        Only a record-compressed file takes compressed values.
+        """
+        if self._block is not None:
+            if self._block.add(key, value):
+                self.sync()
+            return
+        if self._compress is not None and not compressed:
+            value = self._compress(value)
+        out = self._out
+        if out.position >= self._last_sync + self._interval:
+            self._write_marker()
+        out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
+
+    def append_columns(self, count: int, *columns: bytes) -> None:
+        """Append records to the current block of a file of blocks: lengths of keys, keys, lengths of values, values.
+
+        They go together into that block; it is closed if they fill it.
+        """
+        assert self._block is not None
+        if self._block.add_all(count, columns):
+            self.sync()
+
+    @property
+    def held(self) -> int:
+        """Bytes of keys and values in the current block; from BLOCK_SIZE on it would be closed."""
+        return 0 if self._block is None else self._block.held
+
+    def append_records(self, records: bytes) -> None:
+        """Append records as they lie in a file like this one, back to back without markers; these come in between.
+
+        Values are compressed where this file's are compressed by record.
+        """
+        if self._block is not None:
+            for start, end, key_end in _records(records):
+                self.append_raw(records[start + _LENGTHS.size : key_end], records[key_end:end])
+            return
+        out = self._out
+        begin = 0
+        due = self._last_sync + self._interval - out.position
+        if due < len(records):
+            for start, _, _ in _records(records):
+                if start >= due:
+                    out.write(records[begin:start])
+                    self._write_marker()
+                    begin, due = start, start + self._interval
+        out.write(records[begin:])
+
+    def sync(self) -> None:
+        """Write a marker; in a file of blocks, close the block (nothing if it is empty)."""
+        if self._block is None:
+            self._write_marker()
+        elif self._block.count:
+            self._write_marker()
+            assert self._compress is not None
+            self._out.write(encode_vlong(self._block.count))
+            for part in self._block.parts():
+                data = self._compress(part)
+                self._out.write(encode_vlong(len(data)))
+                self._out.write(data)
+            self._block.clear()
+
+    def _write_marker(self) -> None:
+        if self._last_sync != self._out.position:
+            self._out.write(self._marker)
+            self._last_sync = self._out.position
+
+    def close(self) -> None:
+        """Write what is pending and close the file."""
+        if self._block is not None:
+            self.sync()
+        self._out.close()
+
+    def discard(self) -> None:
+        """Close and remove the unfinished file."""
+        self._out.discard()
+
+
+def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Start and end of each record, and where its key ends."""
+    at = 0
+    while at < len(data):
+        length, key_length = _LENGTHS.unpack_from(data, at)
+        start, at = at, at + _LENGTHS.size + length
+        yield start, at, start + _LENGTHS.size + key_length
+
+
+class _BlockColumns:
+    """The records of a block that is being collected."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        self.count = 0
+        self._key_sizes, self._keys = DataOutput(), bytearray()
+        self._value_sizes, self._values = DataOutput(), bytearray()
+
+    def add(self, key: bytes, value: bytes) -> bool:
+        """Add a record; True if the block is full."""
+        self.count += 1
+        self._key_sizes.write_vint(len(key))
+        self._keys += key
+        self._value_sizes.write_vint(len(value))
+        self._values += value
+        return self.held >= self._limit
+
+    def add_all(self, count: int, columns: Sequence[bytes]) -> bool:
+        """Add the columns of some records; True if the block is full."""
+        self.count += count
+        own = self._key_sizes.buf, self._keys, self._value_sizes.buf, self._values
+        for column, more in zip(own, columns, strict=True):
+            column.extend(more)
+        return self.held >= self._limit
+
+    @property
+    def held(self) -> int:
+        return len(self._keys) + len(self._values)
+
+    def parts(self) -> Iterator[bytes]:
+        yield self._key_sizes.getvalue()
+        yield bytes(self._keys)
+        yield self._value_sizes.getvalue()
+        yield bytes(self._values)
+
+
+def _find(name: str, path: str | Path) -> Codec:
+    try:
+        return codec(name)
+    except FormatError as exc:
+        raise exc.at(path) from None

@@ -1,0 +1,362 @@
+"""Hadoop's file systems, called in a Java process beside this one: whatever the jars of PySpark read.
+
+The process is started at the first call, and ends with this one. It knows the properties of the job that begin like
+Hadoop's own (fs., dfs., ipc., hadoop., spark.hadoop.), the files of HADOOP_CONF_DIR, and the jars that lie in PySpark,
+in `spark.jars`, or in the extra class path of Spark's driver. Files travel through the disk of this machine: Java
+copies a range of one into a file here, or a file from here, with Hadoop's own clients; nothing goes through the socket.
+
+Hadoop's exceptions become Python's: FileNotFoundError, FileExistsError, PermissionError, else StoreError.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import os
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkstemp
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, StoreError
+from minutch.scratch import make as make_scratch
+from minutch.scratch import remove as remove_scratch
+
+HADOOP: Final = "spark.hadoop."
+PREFIXES: Final = ("fs.", "dfs.", "ipc.", "hadoop.")
+"""Of properties of a job that are Hadoop's."""
+_JARS: Final = ("spark.jars", "spark.driver.extraClassPath")
+_LOG4J: Final = Path(__file__).parents[2] / "work" / "engine" / "log4j2.properties"
+_OPTIONS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={_LOG4J}")
+_QUICK: Final = {"ipc.client.connect.max.retries": "3", "ipc.client.connect.max.retries.on.timeouts": "3"}
+"""A name node that is not there is found out in seconds, not in minutes."""
+_NEW_ONLY: Final = "fs.option.create.conditional.overwrite"
+"""Hadoop's name, since 3.4.2, for writing an object of S3 only where there is none."""
+
+_lock = Lock()
+
+
+class Settings(NamedTuple):
+    """What a Java process is started with."""
+
+    properties: tuple[tuple[str, str], ...] = ()
+    """Of Hadoop."""
+    jars: tuple[str, ...] = ()
+    """Files and folders' stars beside those of PySpark."""
+    scratch: str = ""
+    """The folder in which files lie while they travel; the system's own for such without it."""
+
+
+class Entry(NamedTuple):
+    """What a file system says of a path."""
+
+    name: str
+    is_folder: bool
+    size: int
+    modified: int
+    """Epoch milliseconds."""
+
+
+def settings_of(conf: Configuration) -> Settings:
+    """What the file systems of a job need."""
+    found = dict(_QUICK)
+    found |= {name: value for name, value in conf.items() if name.startswith(PREFIXES)}
+    found |= {name.removeprefix(HADOOP): value for name, value in conf.items() if name.startswith(HADOOP)}
+    jars = [word for name in _JARS for word in conf.get(name, "").replace(":", ",").split(",") if word]
+    return Settings(tuple(sorted(found.items())), tuple(jars))
+
+
+class _Hadoop:
+    """The Java process of this one, once it is needed."""
+
+    def __init__(self) -> None:
+        self._wanted: Callable[[], Settings] = Settings
+        self._settings: Settings | None = None
+        self._gateway: Any = None
+        self._conf: Any = None
+        self._scratch = ""
+
+    def use(self, wanted: Callable[[], Settings]) -> None:
+        """From now on, `wanted` says what the process is to be started with."""
+        self._wanted, self._settings = wanted, None
+
+    @property
+    def settings(self) -> Settings:
+        """What the process is started with, or would be."""
+        if self._settings is None:
+            self._settings = self._wanted()
+        return self._settings
+
+    def jvm(self) -> Any:
+        """Java's names. Raises ConfigError without PySpark or Java."""
+        with _lock:
+            if self._gateway is None:
+                self._gateway = _started(self.settings)
+                atexit.register(self.stop)
+            if self._conf is None or self._settings is None:
+                self._conf = self._gateway.jvm.org.apache.hadoop.conf.Configuration()
+                for name, value in self.settings.properties:
+                    self._conf.set(name, value)
+            return self._gateway.jvm
+
+    def system(self, uri: str) -> Any:
+        """The FileSystem of a URI."""
+        jvm = self.jvm()
+        with _errors(uri):
+            return jvm.org.apache.hadoop.fs.Path(uri).getFileSystem(self._conf)
+
+    def scratch(self) -> str:
+        """The folder in which files lie while they travel."""
+        if not self._scratch:
+            self._scratch = str(make_scratch("files", self.settings.scratch))
+            atexit.register(remove_scratch, Path(self._scratch))
+        return self._scratch
+
+    def stop(self) -> None:
+        """End the process."""
+        gateway, self._gateway, self._conf = self._gateway, None, None
+        if gateway is not None:
+            gateway.shutdown()
+            gateway.java_process.stdin.close()  # at whose end it ends
+            gateway.java_process.wait()
+
+
+_hadoop = _Hadoop()
+use = _hadoop.use
+stop = _hadoop.stop
+scratch = _hadoop.scratch
+
+
+def settings() -> Settings:
+    """What the Java process is started with, or would be."""
+    return _hadoop.settings
+
+
+def _named(variable: str) -> str:
+    """The folder that a variable names, as Java's and Hadoop's own programs take it; empty if it names none."""
+    found = os.path.expandvars(f"${variable}")
+    return "" if found.startswith("$") else found
+
+
+def find_java() -> str:
+    """The program `java`. Raises ConfigError where there is none."""
+    home = _named("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    if found is None:
+        where = f"there is no bin/java in JAVA_HOME ({home})" if home else "none was found"
+        raise ConfigError(
+            f"Java, 17 or newer, is needed, and {where}", hint="JAVA_HOME names the folder that it is installed in"
+        )
+    return found
+
+
+def _started(settings: Settings) -> Any:
+    """The gateway to a new Java process."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
+            from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+            from pyspark.find_spark_home import _find_spark_home
+    except ImportError as exc:
+        raise ConfigError(
+            f"paths like hdfs:// are read by PySpark's jars, and PySpark is not installed ({exc})",
+            hint="pip install 'minutch[spark]'; it needs Java 17 or newer",
+        ) from exc
+    jars = Path(_find_spark_home(), "jars")
+    folders = [_named("HADOOP_CONF_DIR"), *settings.jars, str(jars / "*")]
+    port, token, process = launch_gateway(
+        java_path=find_java(),
+        jarpath=str(next(jars.glob("py4j-*.jar"))),
+        classpath=os.pathsep.join(filter(None, folders)),
+        javaopts=list(_OPTIONS),
+        die_on_exit=True,
+        enable_auth=True,
+        redirect_stderr=subprocess.DEVNULL,
+        create_new_process_group=True,  # Ctrl-C is ours: a lock is still to be given back
+        return_proc=True,
+    )
+    return JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token), java_process=process)
+
+
+# -- calls -----------------------------------------------------------------------------------------------------------
+
+
+def _place(uri: str) -> tuple[Any, Any]:
+    """The file system of a URI, and Hadoop's path."""
+    system = _hadoop.system(uri)
+    return system, _hadoop.jvm().org.apache.hadoop.fs.Path(uri)
+
+
+def _entry(status: Any) -> Entry:
+    path = status.getPath()
+    return Entry(path.getName(), bool(status.isDirectory()), int(status.getLen()), int(status.getModificationTime()))
+
+
+def look(uri: str) -> Entry:
+    """What is there. Raises FileNotFoundError."""
+    system, path = _place(uri)
+    with _errors(uri):
+        return _entry(system.getFileStatus(path))
+
+
+def entries(uri: str) -> list[Entry]:
+    """What is in a folder."""
+    system, path = _place(uri)
+    with _errors(uri):
+        return [_entry(status) for status in system.listStatus(path)]
+
+
+def make_folder(uri: str) -> None:
+    """With all that is missing above it."""
+    system, path = _place(uri)
+    with _errors(uri):
+        system.mkdirs(path)
+
+
+def rename(uri: str, target: str) -> None:
+    """Raises FileExistsError where the target exists."""
+    system, path = _place(uri)
+    jvm = _hadoop.jvm()
+    with _errors(uri):
+        target_path = jvm.org.apache.hadoop.fs.Path(target)
+        if system.exists(target_path):
+            raise FileExistsError(17, "File exists", target)
+        system.getFileStatus(path)
+        if not system.rename(path, target_path):
+            raise StoreError(f"can't rename {uri} to {target}")
+
+
+def delete(uri: str, *, tree: bool = False) -> bool:
+    """Whether there was something to delete; a folder that is not empty only with `tree`."""
+    system, path = _place(uri)
+    with _errors(uri):
+        return bool(system.delete(path, tree))
+
+
+def create(uri: str, content: bytes) -> None:
+    """A new file, at once or not at all. Raises FileExistsError.
+
+    S3 decides who was first when the file is complete: that is asked of it, and HDFS does not know the option.
+    """
+    system, path = _place(uri)
+    with _errors(uri, _CREATING):
+        stream = system.createFile(path).overwrite(False).recursive().opt(_NEW_ONLY, True).build()
+        try:
+            stream.write(content)
+        finally:
+            stream.close()
+
+
+def upload(file: str, uri: str) -> None:
+    """Put a file of this machine there, in place of what is there; it is gone here."""
+    system, path = _place(uri)
+    with _errors(uri):
+        system.copyFromLocalFile(True, True, _hadoop.jvm().org.apache.hadoop.fs.Path(f"file://{file}"), path)
+
+
+class Ranges:
+    """A file that is open to be read in ranges."""
+
+    def __init__(self, uri: str) -> None:
+        system, path = _place(uri)
+        self._uri = uri
+        with _errors(uri):
+            self.size = int(system.getFileStatus(path).getLen())
+            self._stream = system.open(path)
+
+    def read(self, start: int, end: int) -> bytearray:
+        """Its bytes from `start` to before `end`."""
+        end = min(end, self.size)
+        data = bytearray(max(end - start, 0))
+        if not data:
+            return data
+        jvm = _hadoop.jvm()
+        descriptor, name = mkstemp(dir=_hadoop.scratch())
+        try:
+            with _errors(self._uri):
+                target = jvm.java.io.RandomAccessFile(name, "rw")
+                try:
+                    self._stream.seek(start)
+                    source = jvm.java.nio.channels.Channels.newChannel(self._stream)
+                    taken = int(target.getChannel().transferFrom(source, 0, len(data)))
+                finally:
+                    target.close()
+            if taken != len(data) or os.preadv(descriptor, [data], 0) != len(data):
+                raise StoreError(f"{self._uri} gave {taken} bytes from {start} on, expected {len(data)}")
+        finally:
+            os.close(descriptor)
+            Path(name).unlink()
+        return data
+
+    def close(self) -> None:
+        """Let go of it."""
+        with suppress(Exception):
+            self._stream.close()
+
+
+def new_file() -> str:
+    """A file on this machine, to be uploaded."""
+    descriptor, name = mkstemp(dir=_hadoop.scratch())
+    os.close(descriptor)
+    return name
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+_NUMBERS: Final[Mapping[str, int]] = {
+    "FileNotFoundException": errno.ENOENT,
+    "FileAlreadyExistsException": errno.EEXIST,
+    "AccessControlException": errno.EACCES,
+    "PathIsNotEmptyDirectoryException": errno.ENOTEMPTY,
+    "ParentNotDirectoryException": errno.ENOTDIR,
+}
+_CREATING: Final[Mapping[str, int]] = {"RemoteFileChangedException": errno.EEXIST}
+"""What it means that another was faster."""
+
+
+@contextmanager
+def _errors(uri: str, more: Mapping[str, int] = MappingProxyType({})) -> Iterator[None]:
+    """Java's exceptions as Python's; `more` are such that mean something here alone."""
+    from py4j.protocol import Py4JJavaError, Py4JNetworkError
+
+    try:
+        yield
+    except Py4JJavaError as exc:
+        raise _translated(exc.java_exception, uri, {**_NUMBERS, **more}) from None
+    except Py4JNetworkError as exc:
+        raise StoreError(f"{uri}: the Java process that reads it has ended ({exc})") from None
+
+
+def _translated(error: Any, uri: str, numbers: Mapping[str, int]) -> Exception:
+    """What a Java exception means."""
+    names: list[str] = []
+    texts: list[str] = []
+    cause = error
+    while cause is not None and len(names) < 8:
+        names.append(str(cause.getClass().getSimpleName()))
+        texts.append((str(cause.getMessage() or "").strip().splitlines() or [""])[0])
+        cause = cause.getCause()
+    scheme = uri.partition(":")[0]
+    if names[0] == "RemoteException":
+        names[0] = str(error.getClassName()).rpartition(".")[2]
+    if names[0] in numbers:
+        return OSError(numbers[names[0]], texts[0], uri)  # Python makes it a FileNotFoundError or the like
+    if "UnsupportedFileSystemException" in names:
+        return ConfigError(f"{uri}: no file system of Hadoop is known for {scheme}://")
+    if "ClassNotFoundException" in names:
+        missing = texts[names.index("ClassNotFoundException")].removeprefix("Class ").removesuffix(" not found")
+        return ConfigError(
+            f"{uri}: the jar with {missing} is missing",
+            hint="spark.jars names jars beside those of PySpark: for s3a:// hadoop-aws and what it needs",
+        )
+    for name in ("ConnectException", "UnknownHostException", "ConnectTimeoutException", "NoRouteToHostException"):
+        if name in names:
+            return StoreError(f"{uri}: its file system does not answer: {texts[names.index(name)]}")
+    return StoreError(f"{uri}: {names[0]}: {texts[0]}")

@@ -1,0 +1,87 @@
+"""How the date of an entry came about: updatedb's own steps, taken again with the records of the segment behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from minutch.cycle.crawldb.replay import Replayed, replay
+from minutch.cycle.crawldb.transitions import UpdateSettings
+from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment
+from minutch.errors import FormatError
+from minutch.inspect.explain.facts import DueDate, Visit
+from minutch.inspect.explain.visits import FETCHED
+from minutch.records import crawldatum as status
+from minutch.records.crawldatum import CrawlDatum
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The segment that led to an entry and updatedb's steps there; segments with a later fetch are in `pending`."""
+
+    segment: str
+    replayed: Replayed | None
+    pending: tuple[tuple[str, Replayed], ...] = ()
+    """Segments that updatedb has not brought in yet, and what would become of the entry."""
+
+
+def history(
+    url: str,
+    entry: CrawlDatum | None,
+    segments: Sequence[Segment],
+    visits: Iterable[Visit],
+    settings: UpdateSettings,
+    now: int,
+) -> History:
+    """By which segment the entry is as it is, from the latest one back."""
+    visited = {visit.segment for visit in visits if visit.state == FETCHED}
+    pending: list[tuple[str, Replayed]] = []
+    mine = [segment for segment in segments if segment.name in visited]
+    for place in reversed(range(len(mine))):
+        segment = mine[place]
+        replayed = replay_last(url, mine[: place + 1], settings, now)
+        if replayed is None:
+            continue
+        if entry is not None and replayed.led_to(entry):
+            return History(segment.name, replayed, tuple(reversed(pending)))
+        pending.append((segment.name, replayed))
+    return History("", None, () if entry is not None and _was_fetched(entry) else tuple(reversed(pending)))
+
+
+def replay_last(url: str, segments: Sequence[Segment], settings: UpdateSettings, now: int) -> Replayed | None:
+    """What updatedb makes of the last segment's records of a URL, after the entry that its fetch list has.
+
+    A redirect's target need not be listed: then after what came of the segments before.
+    """
+    *earlier, segment = segments
+    before = next(iter(_data(segment, CRAWL_GENERATE, url)), None)
+    if before is None and earlier:
+        replayed = replay_last(url, earlier, settings, now)
+        before = None if replayed is None else replayed.entry
+    found = [*_data(segment, CRAWL_FETCH, url), *_data(segment, CRAWL_PARSE, url)]
+    try:
+        return replay(url, before, found, settings, now) if found else None
+    except FormatError:
+        return None  # a status that no Nutch writes: updatedb says so
+
+
+def _data(segment: Segment, folder: str, url: str) -> Iterator[CrawlDatum]:
+    for datum in segment.get(folder, url) if segment.has(folder) else ():
+        if isinstance(datum, CrawlDatum):
+            yield datum
+
+
+def _was_fetched(entry: CrawlDatum) -> bool:
+    """Whether the entry has been through a fetch, as far as it tells."""
+    return entry.status != status.STATUS_DB_UNFETCHED or entry.retries > 0
+
+
+def due_date(entry: CrawlDatum, found: History, settings: UpdateSettings) -> DueDate:
+    """The date in words."""
+    schedule = type(settings.schedule).__name__
+    if found.replayed is not None:
+        return DueDate(entry.fetch_time, schedule, found.segment, found.replayed.steps)
+    if _was_fetched(entry):
+        note = "no segment at hand led to this date: it is gone, or updatedb ran with other settings, or by hand"
+        return DueDate(entry.fetch_time, schedule, note=note)
+    return DueDate(entry.fetch_time, schedule, note="due from the time when it was injected, or found by a link")

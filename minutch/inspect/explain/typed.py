@@ -1,0 +1,32 @@
+"""Facts as JSON: the same names, times in ISO 8601, everything else with its type. Pure: no I/O"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from minutch.inspect.explain.times import iso
+
+TIMES: Final = frozenset(
+    {"now", "time", "due", "fetch_time", "modified_time", "fetched", "expires", "busy_until", "next_due"}
+)
+"""Fields that hold ms since the epoch, wherever they are."""
+
+
+def to_json(facts: Any) -> str:
+    """A dataclass as text that is ASCII, whatever pages have put into it."""
+    return json.dumps(_plain(facts), indent=2, allow_nan=False)
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name), field.name) for field in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if name in TIMES and isinstance(value, int):
+        return iso(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,264 @@
+"""An explanation as a page of plain words, line by line. Pure: no I/O
+
+Whatever comes from pages, hosts and files is written with its control characters visible, each on a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from minutch.inspect.explain.facts import Asked, Explanation, Found, Line, Link, NormalForm, Overview, Robots, Visit
+from minutch.inspect.explain.leads import LINK
+from minutch.inspect.explain.times import date, interval, seen_from
+from minutch.inspect.explain.visits import FETCHED, LINKED, LISTED
+from minutch.terminal import counted, visible_line
+
+_LABEL: Final = 14
+_ALL: Final = "all scopes"
+_OK: Final = 200
+Lines = Iterator[str]
+
+
+def page(found: Explanation) -> Lines:
+    """All lines, headings first in their sections."""
+    yield visible_line(found.url)
+    if found.given != found.url:
+        yield visible_line(f"  asked for as {found.given}")
+    yield ""
+    yield from (visible_line(f"  {line}") for line in answer(found))
+    sections = {
+        "Record": _record(found),
+        "Due": _due(found),
+        "Next fetch list": _generate(found),
+        "Fetch": _fetch(found),
+        "URL": _url(found.forms, found.filters),
+        "History": _history(found),
+        "Links to it": _links(found),
+        "Same content": iter(found.duplicates),
+    }
+    for title, lines in sections.items():
+        listed = list(lines)
+        if listed:
+            yield ""
+            yield title
+            yield from (visible_line(f"  {line}") for line in listed)
+
+
+def answer(found: Explanation) -> Lines:
+    """The answer in short: whether it would be fetched now, if not why, and what would change that."""
+    waiting = [visit.segment for visit in found.visits if visit.state == LISTED]
+    if found.unknown is not None:
+        yield f"Not in the CrawlDb: {found.unknown.text}"
+        yield f"To bring it in: {found.unknown.remedy}"
+        return
+    pending = [visit for visit in found.visits if visit.in_crawldb is False]
+    if waiting:
+        yield f"In the fetch list of segment {waiting[-1]}, which is not fetched yet"
+    elif pending:
+        yield f"Fetched in segment {pending[-1].segment}, which updatedb has not brought in yet"
+    generate = found.generate
+    if generate is None:
+        return
+    if generate.taken and found.fetch.asks:
+        yield f"Would be fetched next: {generate.text}"
+    elif generate.taken:
+        yield f"Would be in the next fetch list, but not asked for: {found.fetch.text}"
+        yield f"To change that: {found.fetch.remedy}"
+    else:
+        yield f"Would not be fetched next: {generate.text}"
+        yield f"To change that: {generate.remedy}"
+        if not found.fetch.asks:
+            yield f"And then it would not be asked for: {found.fetch.text}"
+
+
+def _say(label: str, text: object) -> str:
+    return f"{label:<{_LABEL}} {text}"
+
+
+def _record(found: Explanation) -> Lines:
+    entry = found.entry
+    if entry is None:
+        return
+    yield _say("status", f"{entry.status}: {entry.meaning}")
+    if entry.why:
+        yield _say("why", entry.why)
+    yield _say("retries", f"{entry.retries} of {entry.max_retries} (db.fetch.retry.max)")
+    if entry.modified_time is not None:
+        yield _say("modified", seen_from(entry.modified_time, found.now))
+    score = found.score
+    if score is not None:
+        rest = f", {score.rest:g} of its own (injected, or from segments that are gone)" if score.rest else ""
+        where = f": {score.from_links:g} from links{rest}" if found.leads.looked else ""
+        yield _say("score", f"{score.score:g}{where}; {', '.join(score.filters) or 'no scoring filter'}")
+    if entry.signature:
+        yield _say("signature", entry.signature)
+    for name, value in entry.metadata.items():
+        yield _say("metadata", f"{name} = {value}")
+
+
+def _due(found: Explanation) -> Lines:
+    due, entry = found.due, found.entry
+    if due is None or entry is None:
+        return
+    yield _say("due", seen_from(due.due, found.now))
+    yield _say("interval", interval(entry.fetch_interval))
+    by = f"{due.schedule}, by segment {due.segment}" if due.segment else due.schedule
+    yield _say("schedule", by)
+    for step in due.steps:
+        yield _say("", step.text if step.seconds is None else f"{step.text}: {interval(step.seconds)}")
+    if due.note:
+        yield _say("", due.note)
+
+
+def _generate(found: Explanation) -> Lines:
+    generate = found.generate
+    if generate is None:
+        return
+    yield _say("taken" if generate.taken else "left out", f"{generate.text} [{generate.reason}]")
+    if generate.remedy:
+        yield _say("change", generate.remedy)
+
+
+def _fetch(found: Explanation) -> Lines:
+    fetch, host = found.fetch, found.host
+    yield _say("asks" if fetch.asks else "does not ask", f"{fetch.text} [{fetch.reason}]")
+    yield from _robots(found.robots, found.now)
+    yield _say("queue", f"{host.queue or 'none'} ({host.queue_mode}), {host.protocol or 'no protocol plugin'}")
+    side = "" if host.threads == 1 else f", {host.threads} at a time"
+    yield _say("pause", f"{host.delay / 1000:g} s between requests{side}")
+    if host.busy_until is not None:
+        yield _say("at rest", f"the host asked to be left alone until {date(host.busy_until)}")
+    if host.back_off > 0 or host.max_exceptions >= 0:
+        most = f"given up after {host.max_exceptions} failures" if host.max_exceptions >= 0 else "never given up"
+        yield _say("back-off", f"{host.back_off / 1000:g} s more after a failure, doubled each time; {most}")
+    if host.addresses:
+        guard = host.refused_address or ("the address guard lets it pass" if host.protocol else "nobody asks for it")
+        yield _say("address", f"{', '.join(host.addresses)}: {guard}")
+    if host.max_count > 0:
+        yield _say("limit", f"{counted(host.max_count, 'pages')} of a host in a fetch list (generate.max.count)")
+    if host.known:
+        yield _say("hostdb", host.known)
+
+
+def _robots(robots: Robots, now: int) -> Lines:
+    where = robots.url or "robots.txt"
+    if robots.fetched is None:
+        yield _say("robots.txt", robots.note)
+        return
+    age = interval((now - robots.fetched) / 1000)
+    yield _say("robots.txt", f"{where} (HTTP {robots.code}, {age} old): {robots.verdict}")
+    if robots.line:
+        yield _say("", f"line {robots.line}: {robots.rule}")
+    elif robots.code == _OK:
+        yield _say("", f"no line of it speaks of this URL to {', '.join(robots.agents)}")
+    if robots.crawl_delay is not None:
+        yield _say("", f"Crawl-delay {robots.crawl_delay / 1000:g} s")
+    if robots.note:
+        yield _say("", robots.note)
+
+
+def _url(forms: Iterable[NormalForm], filters: Iterable[Asked]) -> Lines:
+    forms = tuple(forms)
+    for form in forms:
+        scopes = _ALL if len(forms) == 1 else ", ".join(form.scopes)
+        by = f" ({', '.join(form.changed_by)})" if form.changed_by else ""
+        yield _say("normal form", f"{form.url or form.error or 'dropped'}{by}: {scopes}")
+    for each in filters:
+        rule = f": {each.rule}" if each.rule else ""
+        yield _say("filter", f"{each.filter} {'lets it pass' if each.passed else 'rejects it'}{rule}")
+
+
+def _history(found: Explanation) -> Lines:
+    for visit in found.visits:
+        yield from _visit(visit)
+
+
+def _visit(visit: Visit) -> Lines:
+    if visit.state == LISTED:
+        yield f"{visit.segment}  in the fetch list, not fetched yet"
+        return
+    what = visit.reason or visit.protocol
+    code = f"HTTP {visit.code}" if visit.code is not None and f"HTTP {visit.code}" != what else ""
+    size = f"{visit.size:,} bytes" if visit.size is not None else ""
+    speed = f"{visit.response_ms} ms" if visit.response_ms is not None else ""
+    state = {FETCHED: visit.status, LINKED: "found by a redirect"}.get(visit.state, "not asked for")
+    facts = ", ".join(filter(None, (what, code, size, visit.content_type, speed)))
+    yield f"{visit.segment}  {date(visit.time or 0)}  {state}{': ' if facts else ''}{facts}"
+    inside = " " * len(visit.segment)
+    for hop in visit.redirects:
+        yield f"{inside}  → {hop.url}{'  ' if hop.status else ''}{hop.status}"
+    if visit.digest:
+        yield f"{inside}  digest {visit.digest}"
+    if visit.parse:
+        yield f"{inside}  parse {visit.parse}, {counted(visit.outlinks or 0, 'links')}, title: {visit.title}"
+    for name, value in visit.headers.items():
+        yield f"{inside}  {name}: {value}"
+    if visit.in_crawldb is False:
+        yield f"{inside}  not in the CrawlDb yet: run updatedb with it"
+
+
+def _links(found: Explanation) -> Lines:
+    leads = found.leads
+    for link in leads.links:
+        yield _link(link)
+    if leads.total > len(leads.links):
+        yield f"… and {leads.total - len(leads.links):,} more: minutch readlinkdb {found.crawl}/linkdb -url {found.url}"
+    for link in leads.redirects:
+        yield f"{link.from_url} redirects to it (segment {link.segment})"
+    yield from map(_found, leads.found)
+    if leads.looked and not (leads.links or leads.redirects or leads.found) and found.entry is not None:
+        yield "none: it was injected, or the segments that led to it are gone"
+
+
+def _link(link: Link) -> str:
+    words = f" with the words “{link.anchor}”" if link.anchor else " without words"
+    return f"{link.from_url}{words}{f' (first in segment {link.segment})' if link.segment else ''}"
+
+
+def _found(found: Found) -> str:
+    kind = "link" if found.seen_as == LINK else "redirect"
+    return f"segment {found.segment}: {found.links:,} {kind}{'' if found.links == 1 else 's'}, score {found.score:g}"
+
+
+def crawl_page(found: Overview) -> Lines:
+    """All lines about a crawl: each with its count, and below it the command that shows more."""
+    yield visible_line(f"{found.crawl}: {counted(found.urls, 'URLs')}, {counted(found.segments, 'segments')}")
+    sections = {
+        "What is left": found.left,
+        "What the next round would fetch": found.next,
+        "What came of the last round": found.last,
+        "What is slow": found.slow,
+        "What is growing": found.growing,
+    }
+    for title, lines in sections.items():
+        if lines:
+            yield ""
+            yield title
+            yield from _counted(lines)
+
+
+_ONE: Final = {
+    "pages ": "page ",
+    "fetched pages ": "fetched page ",
+    "URLs are ": "URL is ",
+    "of them are ": "of them is ",
+    "answers ": "answer ",
+    "fetches ": "fetch ",
+    "redirect ": "redirects ",
+}
+"""How the text of a line begins, and how it does where there is one."""
+
+
+def _in_number(line: Line) -> str:
+    """The text as it follows the count."""
+    plural = next((words for words in _ONE if line.text.startswith(words)), "") if line.count == 1 else ""
+    return _ONE[plural] + line.text.removeprefix(plural) if plural else line.text
+
+
+def _counted(lines: Iterable[Line]) -> Lines:
+    lines = tuple(lines)
+    width = max(len(f"{line.count:,}") for line in lines)
+    for line in lines:
+        yield visible_line(f"  {line.count:>{width},}  {_in_number(line)}")
+        yield visible_line(f"  {'':{width}}    {line.more}")

@@ -1,0 +1,122 @@
+"""fsck: whether the folders of a crawl are whole and agree with each other; what is wrong where.
+
+Looks at every record of the databases and segments: checksums, order and partition of keys, repeated keys, indexes;
+then at the segments against each other and the CrawlDb, at half-done rounds, locks and leftovers. With -repair it mends
+what can be mended without losing a record; with -drop also what can't, and says what was dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.hostdb.store import HostDb
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.store import LAYOUTS, Segment, segments_in
+from minutch.cycle.webgraph.store import OUTLINKS, Links, WebGraph
+from minutch.errors import FormatError, StoreError
+from minutch.inspect.fsck import agreement, leftovers
+from minutch.inspect.fsck.parts import check_folder, check_linkdb
+from minutch.inspect.fsck.problems import Problem, Remedy
+from minutch.inspect.fsck.repair import MEND, rewrite
+from minutch.job import JobContext
+
+log = logging.getLogger(__name__)
+CRAWLDB, LINKDB, SEGMENTS, HOSTDB = "crawldb", "linkdb", "segments", "hostdb"
+
+
+def problems(crawl: Path) -> Iterator[Problem]:
+    """All that is wrong in a crawl's folder. Raises StoreError where there is none."""
+    names = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
+    graphs = [WebGraph(path) for path in sorted(crawl.glob("*/")) if (path / OUTLINKS).is_dir()]
+    if not graphs and not any((crawl / name).is_dir() for name in names):
+        raise StoreError(f"{crawl} is no crawl: there is no {', '.join(names)} or webgraph in it")
+    yield from leftovers.locks(crawl)
+    yield from leftovers.in_crawl(crawl)
+    crawldb, linkdb = CrawlDb(crawl / CRAWLDB), LinkDb(crawl / LINKDB)
+    whole = True
+    for problem in _databases(crawldb, linkdb, HostDb(crawl / HOSTDB)):
+        whole = whole and not problem.path.is_relative_to(crawldb.path)
+        yield problem
+    for graph in graphs:
+        yield from _webgraph(graph)
+    if (crawl / SEGMENTS).is_dir():
+        yield from leftovers.in_segments(crawl / SEGMENTS)
+        for segment in segments_in(crawl / SEGMENTS):
+            yield from _segment(segment, crawldb if whole else None)
+
+
+def _databases(crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb) -> Iterator[Problem]:
+    for database in (crawldb, linkdb, hostdb):
+        if database.path.is_dir():
+            yield from leftovers.locks(database.path)
+            yield from leftovers.in_database(database.path)
+            yield from leftovers.checksums(database.path)
+    if crawldb.exists():
+        yield from check_folder(crawldb.current, map_files=True, distinct=True)
+    if linkdb.exists():
+        yield from check_linkdb(linkdb)
+    if hostdb.exists():
+        yield from check_folder(hostdb.current, map_files=False, distinct=True)
+
+
+def _webgraph(graph: WebGraph) -> Iterator[Problem]:
+    """A WebGraph's databases, which share its folder and its lock; links alone have several entries for a page."""
+    yield from leftovers.locks(graph.path)
+    yield from leftovers.in_database(graph.outlinks.path)
+    yield from leftovers.checksums(graph.path)
+    in_graph = (graph.inlinks, graph.nodes, graph.linkdump, graph.loops)
+    yield from leftovers.in_database(graph.path, [database.name for database in in_graph])
+    for database in (graph.outlinks, *in_graph):
+        if database.exists():
+            yield from check_folder(database.current, map_files=True, distinct=not isinstance(database, Links))
+
+
+def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
+    """A segment by itself, and against the CrawlDb if that is whole."""
+    if not any(segment.path.iterdir()):
+        return
+    yield from leftovers.locks(segment.path / "_fetch")
+    yield from leftovers.in_segment(segment)
+    yield from leftovers.checksums(segment.path)
+    whole = True
+    for name, layout in LAYOUTS.items():
+        if segment.has(name):
+            for problem in check_folder(segment.path / name, map_files=layout.map_file, distinct=False):
+                whole = False
+                yield problem
+    if not whole:
+        return
+    yield from agreement.within(segment)
+    if crawldb is not None:
+        yield from agreement.with_crawldb(segment, crawldb)
+
+
+def mend(found: list[Problem], context: JobContext, *, dropping: bool) -> list[Problem]:
+    """Mend what can be mended; returns what is left."""
+    left, folders = [], dict[Path, bool]()
+    for problem in found:
+        if problem.remedy in MEND:
+            MEND[problem.remedy](problem)
+            context.print(f"repaired: {problem.path}: {problem.remedy.value}")
+        elif problem.folder is not None and (problem.remedy is Remedy.REWRITE or dropping):
+            folders[problem.folder] = folders.get(problem.folder, False) or problem.remedy.loses_records
+        else:
+            left.append(problem)
+    for folder, loses in folders.items():
+        left += _rewritten(folder, loses, [problem for problem in found if problem.folder == folder], context)
+    return left
+
+
+def _rewritten(folder: Path, loses: bool, wrong: list[Problem], context: JobContext) -> list[Problem]:
+    try:
+        dropped = rewrite(folder, dropping=loses)
+    except FormatError as exc:
+        log.warning("%s stays as it is: %s", folder, exc)
+        return wrong
+    context.print(f"repaired: {folder}: {(Remedy.DROP if loses else Remedy.REWRITE).value}")
+    for line in dropped.lines:
+        context.print(f"dropped: {line}")
+    return []

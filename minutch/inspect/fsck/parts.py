@@ -1,0 +1,210 @@
+"""Checks the part files of one folder: checksums, records, order, repeated keys, partition, indexes.
+
+Keys and records are read as columns; of records without columns (Content, ParseText) each is decoded by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.errors import ChecksumError, FormatError
+from minutch.hadoop.formats.batch import Batch, string_column
+from minutch.hadoop.formats.checksum import crc_path, verify_file
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.mapfile import DATA, INDEX, MapFileReader
+from minutch.hadoop.formats.registry import Writable, lookup
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.inspect.fsck.problems import Problem, Remedy
+from minutch.kernels import find
+from minutch.kernels.arrow import from_series
+from minutch.records import crawldatum_columns, hostdatum_columns, webgraph_columns
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.hostdatum import HostDatum
+from minutch.records.links_columns import decode_inlinks, decode_outlinks
+from minutch.records.parsedata import ParseData
+from minutch.records.webgraph import LinkDatum, Node
+from minutch.work.tables import spans
+from minutch.work.tables.database import part_paths
+from minutch.work.tables.shuffle import partition_of
+
+Check = Callable[[Batch], object]
+
+
+@dataclass
+class _Order:
+    """Keys as they pass by: whether they ascend, repeat, and belong to this part."""
+
+    path: Path
+    folder: Path
+    part: int
+    parts: int
+    ascends: bool
+    distinct: bool
+    rows: int = 0
+    last: bytes | None = None
+
+    def take(self, keys: pl.Series) -> Iterator[Problem]:
+        """The problems of some more keys."""
+        if not len(keys):
+            return
+        if self.ascends:
+            yield from self._order(keys)
+        if self.parts > 1:
+            wrong = (partition_of(keys, self.parts) != self.part).arg_true()
+            if len(wrong):
+                what = f"{len(wrong)} keys belong to other parts than {self.part} of {self.parts}"
+                yield self._problem(what, keys[wrong[0]], Remedy.REWRITE)
+        self.rows += len(keys)
+        self.last = keys[-1]
+
+    def _order(self, keys: pl.Series) -> Iterator[Problem]:
+        if self.last is not None:
+            keys = pl.concat([pl.Series([self.last], dtype=pl.Binary), keys])
+        strings = from_series(keys)
+        row = int(find.out_of_order(strings.views, strings.addresses))
+        if row >= 0:
+            yield self._problem("keys out of order", keys[min(row, len(keys) - 1)], Remedy.REWRITE)
+        elif self.distinct:
+            again = (keys == keys.shift()).fill_null(False).arg_true()
+            if len(again):
+                yield self._problem(
+                    f"{len(again)} keys come twice, only the last one counts", keys[again[0]], Remedy.DROP
+                )
+
+    def _problem(self, what: str, key: bytes, remedy: Remedy) -> Problem:
+        return Problem(self.path, what, remedy, key=key, folder=self.folder)
+
+
+def check_folder(folder: Path, *, map_files: bool, distinct: bool, check: Check | None = None) -> Iterator[Problem]:
+    """The problems of the parts in `folder`; values are decoded by `check`, or as their class asks.
+
+    `map_files`: sorted, partitioned by key, with indexes. `distinct`: no key comes twice.
+    """
+    paths = part_paths(folder)
+    if [int(path.name.rpartition("-")[2]) for path in paths] != list(range(len(paths))):
+        yield Problem(folder, f"parts are missing: found {', '.join(path.name for path in paths)}")
+        return
+    for number, path in enumerate(paths):
+        parts = len(paths) if map_files else 1
+        yield from _check_part(path, _Order(path, folder, number, parts, map_files, distinct), check)
+
+
+def check_linkdb(db: LinkDb) -> Iterator[Problem]:
+    """The problems of a LinkDb's parts."""
+    try:
+        layout = db.layout
+    except FormatError as exc:  # by the records of one layout, found again below
+        yield Problem(db.current, str(exc))
+        return
+    check = partial(decode_inlinks, layout=layout)
+    yield from check_folder(db.current, map_files=True, distinct=True, check=check)
+
+
+def _check_part(path: Path, order: _Order, check: Check | None) -> Iterator[Problem]:
+    data = spans.data_file(path)
+    if not data.is_file():
+        yield Problem(data, "missing: its records are lost")
+        return
+    sums = _damaged_sums(data)
+    problems = list(_check_records(data, order, check, verified=sums is None))
+    unreadable = any(problem.remedy is Remedy.DROP and problem.offset is not None for problem in problems)
+    if sums is not None and not unreadable:
+        yield Problem(data, sums.what_is_wrong, Remedy.CHECKSUMS, sums.offset, folder=order.folder)
+    yield from problems
+    if path.is_dir() and not problems and sums is None:  # else it shows once that is mended
+        yield from _check_index(path)
+
+
+@dataclass
+class _Sums:
+    what_is_wrong: str
+    offset: int | None
+
+
+def _damaged_sums(path: Path) -> _Sums | None:
+    """What is wrong with a file's checksums; None if nothing is."""
+    if not crc_path(path).exists():
+        return _Sums("no checksums", None)
+    try:
+        verify_file(path)
+    except ChecksumError as exc:
+        return _Sums(f"{exc.what}: expected {exc.expected}, found {exc.found}", exc.offset)
+    return None
+
+
+def _check_records(data: Path, order: _Order, check: Check | None, *, verified: bool) -> Iterator[Problem]:
+    """Keys and values of a file. Where its checksums are wrong the records are read all the same, one by one."""
+    try:
+        for keys in _scanned(data, check) if verified else _read_one_by_one(data):
+            yield from order.take(keys)
+    except FormatError as exc:
+        what = f"{exc.what}: expected {exc.expected}, found {exc.found}" if exc.expected is not None else exc.what
+        yield Problem(data, f"records can't be read: {what}", Remedy.DROP, exc.offset or 0, folder=order.folder)
+
+
+def _scanned(data: Path, check: Check | None) -> Iterator[pl.Series]:
+    """The keys of a file, in columns, after the values have been decoded."""
+    value_class = spans.SpannedFile(data).value_class
+    decode_values = check or _CHECKS.get(value_class) or partial(_decode_each, lookup(value_class))
+
+    def decode(batch: Batch) -> pl.DataFrame:
+        decode_values(batch)
+        return pl.DataFrame([string_column("key", batch.keys, batch.key_at, batch.key_len)])
+
+    for table in spans.scan(data, value_class, decode):
+        yield table["key"]
+
+
+def _decode_each(value_type: type[Writable], batch: Batch) -> None:
+    for row in range(batch.size):
+        value_type.from_bytes(batch.value(row))
+
+
+def _read_one_by_one(data: Path) -> Iterator[pl.Series]:
+    with SequenceFileReader(data, verify=False) as reader:
+        value_type = reader.value_type
+        for key, value in reader:
+            try:
+                value_type.from_bytes(value)
+                url = DataInput(key).read_text_bytes()
+            except FormatError as exc:
+                raise exc.at(data, reader.position) from exc
+            yield pl.Series("key", [url], dtype=pl.Binary)
+
+
+_CHECKS: dict[str, Check] = {
+    CrawlDatum.class_name: crawldatum_columns.decode,
+    ParseData.class_name: decode_outlinks,
+    HostDatum.class_name: hostdatum_columns.decode,
+    LinkDatum.class_name: webgraph_columns.decode_link_data,
+    Node.class_name: webgraph_columns.decode_nodes,
+}
+
+
+def _check_index(path: Path) -> Iterator[Problem]:
+    """Whether each entry of a MapFile's index points at its key."""
+    index = path / INDEX
+    if not index.exists():
+        yield Problem(index, "missing", Remedy.INDEX, folder=path)
+        return
+    try:
+        with MapFileReader(path) as reader:
+            entries = reader.index_entries()
+        with SequenceFileReader(path / DATA) as data:
+            for key, position in entries:
+                data.seek(position)
+                found = next(iter(data), (b"", b""))[0]
+                if found != key:
+                    url = DataInput(key).read_text_bytes()
+                    yield Problem(
+                        index, f"there is another key at {position} of data", Remedy.INDEX, key=url, folder=path
+                    )
+                    return
+    except FormatError as exc:
+        yield Problem(index, f"can't be used: {exc.what}", Remedy.INDEX, exc.offset, folder=path)

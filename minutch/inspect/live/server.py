@@ -1,0 +1,63 @@
+"""Serves the live page from a thread of the job's own process, on loopback alone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.cycle.fetch.watch import Watch
+from minutch.web.access import LOCAL, Access
+from minutch.web.listening import TOKEN_PROPERTY, is_made, listen, server, token_from
+
+HOST: Final = "127.0.0.1"
+FREE: Final = frozenset({"/metrics"})
+"""Figures say nothing of hosts or pages, and need no token."""
+_PATIENCE: Final = 5.0
+"""Seconds that the end of the job waits for the server's."""
+
+
+class LiveServer:
+    """Has its port from the beginning, and answers while `running`. Raises MinutchError, ConfigError."""
+
+    def __init__(self, watch: Watch, conf: Configuration, port: int, option: str) -> None:
+        """`option` is what chose the port; 0 takes a free one."""
+        token = token_from(conf, HOST)
+        self._watch = watch
+        self._listener = listen(HOST, port, option)
+        self.port = int(self._listener.getsockname()[1])
+        self._access = Access(token, LOCAL, FREE, cookie=f"minutch-{self.port}")
+        self.address = f"http://{HOST}:{self.port}/"
+        """With the token, if that was made for this run."""
+        if token is not None and is_made(conf):
+            self.address += f"?token={token}"
+        elif token is not None:
+            self.address += f" (the token is that of {TOKEN_PROPERTY})"
+
+    @property
+    def says(self) -> str:
+        """The line that tells where the page is."""
+        return f"Live page: {self.address}"
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Answer from a thread."""
+        from minutch.inspect.live.app import make
+
+        uvicorn = server(make(self._watch, self._access), patience=1)
+        thread = threading.Thread(
+            target=asyncio.run, args=(uvicorn.serve(sockets=[self._listener]),), name="live page", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            uvicorn.should_exit = True
+            thread.join(_PATIENCE)
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._listener.close()

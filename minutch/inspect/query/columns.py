@@ -1,0 +1,106 @@
+"""What the columns of tables hold, made of what records hold: typed as people expect. Pure: no I/O.
+
+STATUS      Nutch's names of statuses, an enumeration; `unknown` for a code that has none
+TIME        milliseconds, UTC; a time of 0 stands for none where Nutch uses it so
+METADATA    a list of key and value, in the order of the record; values as Nutch shows them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from minutch.hadoop.formats.javafloats import float_texts
+from minutch.records.crawldatum import STATUS_NAMES
+from minutch.records.metadata_columns import FLOAT, INT, LONG, TEXT, entries, shown
+from minutch.work.tables.frame import decode_keys
+
+UNKNOWN: Final = "unknown"
+STATUS: Final = pl.Enum([*STATUS_NAMES.values(), UNKNOWN])
+TIME: Final = pl.Datetime("ms", "UTC")
+METADATA: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
+
+
+def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum, other: str) -> pl.Series:
+    """Codes (UInt8) by their names; `other` for a code without one. Null stays null."""
+    places = {name: place for place, name in enumerate(kind.categories)}
+    table = np.full(256, places[other], np.uint8)
+    for code, name in names.items():
+        table[code] = places[name]
+    has_nulls = codes.null_count() > 0
+    found = pl.Series(codes.name, table.take((codes.fill_null(0) if has_nulls else codes).to_numpy()))
+    found = found.cat.to(kind) if hasattr(found.cat, "to") else found.cast(pl.UInt32).cast(kind)
+    return found.zip_with(codes.is_not_null(), pl.Series([None], dtype=kind)) if has_nulls else found
+
+
+def statuses(codes: pl.Series) -> pl.Series:
+    """The names of the status codes of CrawlDatums."""
+    return enum_of(codes, STATUS_NAMES, STATUS, UNKNOWN)
+
+
+def times(ms: pl.Series) -> pl.Series:
+    """Times from milliseconds since the epoch."""
+    return ms.cast(TIME)
+
+
+def known_times(ms: pl.Series) -> pl.Series:
+    """As `times`; 0 becomes null."""
+    return times(ms.set(ms == 0, None))
+
+
+def hex_of(data: pl.Series) -> pl.Series:
+    """Bytes in hexadecimal."""
+    return data.bin.encode("hex")
+
+
+def metadata_lists(metadata: pl.Series, keys: pl.Series) -> pl.Series:
+    """The entries of each map whose key is a Text; none: an empty list. Raises FormatError for a damaged map."""
+    found = entries(metadata, keys)
+    pairs = found.select(
+        "row", pair=pl.struct(key=decode_keys(found["name"]).alias("key"), value=_shown(found).alias("value"))
+    )
+    lists = pairs.group_by("row", maintain_order=True).agg("pair")
+    return in_rows(lists["row"], lists["pair"], len(metadata)).fill_null(pl.Series([[]], dtype=METADATA))
+
+
+def _shown(found: pl.DataFrame) -> pl.Series:
+    """The values of a table of entries, as toString shows them."""
+    kind = found["kind"]
+    texts = decode_keys(found.select(pl.when(pl.col("kind") == TEXT).then("value"))["value"])
+    for number, show in _NUMBERS.items():
+        mine = (kind == number).arg_true()
+        if len(mine):
+            texts = texts.scatter(mine, show(found["value"].gather(mine)))
+    rest = (~kind.is_in([TEXT, *_NUMBERS])).arg_true()
+    others = [shown(*entry).decode("utf-8", "replace") for entry in found[rest].select("kind", "value").iter_rows()]
+    return texts.scatter(rest, pl.Series(others, dtype=pl.String))
+
+
+def _number(data: pl.Series, dtype: pl.DataType) -> pl.Series:
+    return data.bin.reinterpret(dtype=dtype, endianness="big")
+
+
+def _ints(data: pl.Series) -> pl.Series:
+    return _number(data, pl.Int32()).cast(pl.String)
+
+
+def _longs(data: pl.Series) -> pl.Series:
+    return _number(data, pl.Int64()).cast(pl.String)
+
+
+def _floats(data: pl.Series) -> pl.Series:
+    return pl.Series(float_texts(_number(data, pl.Float32()).to_numpy()), dtype=pl.String)
+
+
+_NUMBERS: Final[dict[int, Callable[[pl.Series], pl.Series]]] = {INT: _ints, LONG: _longs, FLOAT: _floats}
+"""Kind of a value -> how a column of them is shown."""
+
+
+def in_rows(rows: pl.Series, values: pl.Series, count: int) -> pl.Series:
+    """A column of `count` rows with `values` in `rows`, which ascend; null elsewhere."""
+    every = pl.DataFrame({"row": np.arange(count, dtype=np.uint32)})
+    found = pl.DataFrame([rows.alias("row").cast(pl.UInt32), values.alias("value")])
+    return every.join(found, on="row", how="left", maintain_order="left")["value"]

@@ -1,0 +1,86 @@
+"""A crawl, opened: its databases, its segments, and all of them as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.hostdb.store import HostDb
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.errors import StoreError
+from minutch.inspect.query.crawldb import CrawlDbTable
+from minutch.inspect.query.duplicates import DuplicatesTable
+from minutch.inspect.query.hosts import CountedHostsTable, HostDbTable
+from minutch.inspect.query.links import LinkDbTable, LinksTable
+from minutch.inspect.query.segments import SEGMENTS, Segments
+from minutch.inspect.query.table import Table
+
+CRAWLDB, LINKDB, HOSTDB = "crawldb", "linkdb", "hostdb"
+_FOLDERS: Final = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
+
+
+class Crawl:
+    """The crawl in a folder: `crawldb`, `linkdb`, `segments` and `hostdb`, as far as they are there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"minutch.open({str(self.path)!r})"
+
+    @property
+    def segments(self) -> Segments:
+        """The segments that are there now, the oldest first."""
+        return Segments(self.path / SEGMENTS)
+
+    @property
+    def crawldb(self) -> CrawlDbTable:
+        """The CrawlDb."""
+        return CrawlDbTable(CrawlDb(self.path / CRAWLDB))
+
+    @property
+    def linkdb(self) -> LinkDbTable:
+        """The LinkDb."""
+        return LinkDbTable(LinkDb(self.path / LINKDB))
+
+    @property
+    def hostdb(self) -> HostDbTable:
+        """The HostDb."""
+        return HostDbTable(HostDb(self.path / HOSTDB))
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """Every table by the name that it has in SQL."""
+        tables: list[Table] = [
+            self.crawldb,
+            self.linkdb,
+            LinksTable(LinkDb(self.path / LINKDB)),
+            self.segments.pages,
+            self.segments.parses,
+            self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
+            DuplicatesTable(self.crawldb),
+        ]
+        return {table.name: table for table in tables}
+
+
+def open_crawl(path: str | PathLike[str]) -> Crawl:
+    """The crawl in a folder. Raises StoreError where there is none."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise StoreError(f"there is no folder {folder}")
+    databases = CrawlDb(folder / CRAWLDB), LinkDb(folder / LINKDB), HostDb(folder / HOSTDB)
+    if not any(db.exists() for db in databases) and not (folder / SEGMENTS).is_dir():
+        raise StoreError(f"{folder} is no crawl: it has none of {', '.join(_FOLDERS)}", hint=_hint(folder))
+    return Crawl(folder)
+
+
+def _hint(folder: Path) -> str:
+    """Which folder may have been meant."""
+    above = folder.resolve().parent
+    is_part = folder.resolve().name in _FOLDERS or (folder / "current").is_dir() or above.name == SEGMENTS
+    if not is_part:
+        return ""
+    return f"name the folder of the crawl: {above.parent if above.name == SEGMENTS else above}"

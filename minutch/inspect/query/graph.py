@@ -1,0 +1,22 @@
+"""The links of a crawl as a graph: of pages, or of hosts with the number of links from one to the other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from minutch.inspect.query.crawl import Crawl
+from minutch.urls.hosts import hosts_of
+
+BY_HOST: Final = "-hosts"
+
+
+def edges(crawl: Crawl, *, by_host: bool) -> pl.LazyFrame:
+    """`source`, `target` and, of pages, `anchor`; of hosts `weight`. Links within a host are left out there."""
+    links = crawl.tables["links"].scan().rename({"from_url": "source", "url": "target"})
+    if not by_host:
+        return links.select("source", "target", "anchor")
+    hosts = links.select(pl.col("source", "target").map_batches(hosts_of, return_dtype=pl.String))
+    between = hosts.filter((pl.col("source") != pl.col("target")).fill_null(False))
+    return between.group_by("source", "target").agg(weight=pl.len()).sort("source", "target")

@@ -1,0 +1,233 @@
+"""The table `pages`: one row for each fetch of each segment, and what came of it.
+
+    crawl_fetch    url, status, fetch_time, score; of its metadata: `_pst_`, `nutch.protocol.code`, `_rs_`, Content-Type
+    content        size
+    parse_data     digest (nutch.content.digest)
+
+The metadata of a fetch begins as that of the page's entry in the CrawlDb, which may keep the code and media type of an
+earlier round. So they count only where the protocol status says that the server has answered this time. An entry with
+the status `linked` is a redirect's target that was not fetched, and begins as that of the page that was redirected:
+its protocol status counts only where it says that the page was not fetched.
+Source: org.apache.nutch.fetcher.FetcherThread.output, org.apache.nutch.protocol.http.api.HttpBase.getProtocolOutput.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar, Final
+
+import numpy as np
+import polars as pl
+
+from minutch.cycle.fetch.reasons import ANSWER, ANSWERED
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, Segment
+from minutch.errors import FormatError, TruncatedError
+from minutch.hadoop.formats.batch import Batch
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.inspect.query.columns import STATUS, TIME, enum_of, in_rows, statuses, times
+from minutch.inspect.query.ranges import Stretch, each, occurrences, stretches
+from minutch.inspect.query.table import Column, Request, Table, once
+from minutch.records import crawldatum_columns, parsedata_columns
+from minutch.records import protocolstatus as codes
+from minutch.records.content import Content
+from minutch.records.crawldatum import STATUS_LINKED
+from minutch.records.metadata import (
+    CONTENT_TYPE_KEY,
+    PROTO_STATUS_KEY,
+    RESPONSE_CODE_KEY,
+    RESPONSE_TIME_KEY,
+    SIGNATURE_KEY,
+)
+from minutch.records.metadata_columns import STATUS as STATUS_KIND
+from minutch.records.metadata_columns import entries, text_values
+from minutch.records.protocolstatus import CODE_NAMES
+from minutch.urls.hosts import hosts_of
+from minutch.work.tables.frame import CRAWLDB_SCHEMA, decode_keys, empty
+
+UNKNOWN: Final = "unknown"
+PROTOCOL_STATUS: Final = pl.Enum([*CODE_NAMES.values(), UNKNOWN])
+
+_HEAD: Final = 1024
+"""Bytes of a Content in which the page's size is, unless its URL is longer."""
+_REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
+
+
+class Fetches:
+    """The fetches in a stretch of a segment."""
+
+    def __init__(self, stretch: Stretch, frame: pl.DataFrame) -> None:
+        self._stretch, self.frame = stretch, frame
+
+    @classmethod
+    def read(cls, stretch: Stretch) -> Fetches:
+        """All of them. Raises FormatError."""
+        frame = stretch.read(CRAWL_FETCH, crawldatum_columns.decode)
+        return cls(stretch, empty(CRAWLDB_SCHEMA) if frame is None else frame)
+
+    def filter(self, mask: pl.Series) -> Fetches:
+        """Those where `mask` is true."""
+        return Fetches(self._stretch, self.frame.filter(mask))
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def segment(self) -> pl.Series:
+        """The name of the segment."""
+        return pl.Series([self._stretch.segment.name], dtype=pl.String).new_from_index(0, len(self))
+
+    @once
+    def url(self) -> pl.Series:
+        """The URLs."""
+        return decode_keys(self.frame["key"])
+
+    @once
+    def protocol(self) -> pl.DataFrame:
+        """Code and message of each protocol status; null where there is none."""
+        found = entries(self.frame["metadata"], self.frame["key"], [PROTO_STATUS_KEY])
+        found = found.filter(pl.col("kind") == STATUS_KIND).select("row", *_parts_of_status(pl.col("value")))
+        linked = (self.frame["status"] == STATUS_LINKED).gather(found["row"])
+        found = found.filter(~linked | (found["code"] == codes.NOTFETCHING))
+        code, message = (in_rows(found["row"], found[name], len(self)) for name in ("code", "message"))
+        return pl.DataFrame([code.alias("code"), decode_keys(message).alias("message")])
+
+    @once
+    def answered(self) -> pl.Series:
+        """Whether the server has answered."""
+        by_code = pl.col("code").is_in(ANSWERED)
+        by_message = (pl.col("code") == codes.EXCEPTION) & pl.col("message").str.starts_with(ANSWER)
+        return self.protocol.select((by_code | by_message).fill_null(False)).to_series()
+
+    def of_answer(self, name: str) -> pl.Series:
+        """A value of the metadata (String) where the server has answered."""
+        values = decode_keys(text_values(self.frame["metadata"], self.frame["key"], name))
+        return values.zip_with(self.answered, pl.Series([None], dtype=pl.String))
+
+    @property
+    def protocol_status(self) -> pl.Series:
+        """Nutch's names of the protocol statuses."""
+        return enum_of(self.protocol["code"], CODE_NAMES, PROTOCOL_STATUS, UNKNOWN)
+
+    def message(self, *, of_redirects: bool) -> pl.Series:
+        """The messages of the protocol statuses of redirects (where they lead), or of all others."""
+        mine = pl.col("code").is_in(_REDIRECTS) == of_redirects
+        return self.protocol.select(pl.when(mine).then("message")).to_series()
+
+    @property
+    def size(self) -> pl.Series:
+        """Bytes of the page as it is stored."""
+        return self._beside(self._stretch.read(CONTENT, _sizes, _sizes_of_streams), pl.Int64())
+
+    @property
+    def digest(self) -> pl.Series:
+        """The page's signature, in hexadecimal."""
+        return self._beside(self._stretch.read(PARSE_DATA, _digests), pl.String())
+
+    def _beside(self, table: pl.DataFrame | None, dtype: pl.DataType) -> pl.Series:
+        """The column `value` of another folder; of equal URLs the n-th that was answered has the n-th there."""
+        if table is None:
+            return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
+        rows = self.answered.arg_true()
+        mine = pl.DataFrame([self.frame["key"].gather(rows)]).with_columns(
+            nth=occurrences(self.frame["key"].gather(rows))
+        )
+        found = mine.join(table, on=["key", "nth"], how="left", maintain_order="left")
+        return in_rows(rows, found["value"], len(self))
+
+
+def _parts_of_status(value: pl.Expr) -> list[pl.Expr]:
+    """Code and message (Binary) of serialized ProtocolStatuses; see `records.protocolstatus` for the layout."""
+
+    def number(at: int) -> pl.Expr:
+        return value.bin.slice(at, 4).bin.reinterpret(dtype=pl.Int32(), endianness="big")
+
+    code = value.bin.slice(1, 1).bin.reinterpret(dtype=pl.UInt8())
+    size = pl.when(number(10) > 0).then(number(14))
+    return [code.alias("code"), pl.when(size >= 0).then(value.bin.slice(18, size)).alias("message")]
+
+
+def _sizes(batch: Batch) -> pl.DataFrame:
+    """The sizes of the pages of a batch of Contents."""
+    return _table(batch, lambda row: _size(batch.value(row)))
+
+
+def _sizes_of_streams(batch: Batch) -> pl.DataFrame:
+    """The same of Contents that are zlib streams, of which no more is inflated than the size needs."""
+
+    def size(row: int) -> int:
+        value = batch.value(row)
+        try:
+            with suppress(TruncatedError):  # a URL that is longer
+                return _size(zlib.decompressobj().decompress(value, _HEAD))
+            return _size(zlib.decompress(value))
+        except zlib.error as exc:
+            raise FormatError(f"damaged zlib stream: {exc}") from exc
+
+    return _table(batch, size)
+
+
+def _table(batch: Batch, size: Callable[[int], int]) -> pl.DataFrame:
+    sizes = np.empty(batch.size, np.int64)
+    for row in range(batch.size):
+        try:
+            sizes[row] = size(row)
+        except FormatError as exc:
+            raise exc.at(f"record of {batch.key(row)!r}") from exc
+    return pl.DataFrame({"value": sizes})
+
+
+def _size(value: bytes) -> int:
+    """The size of the page in a Content, of which the beginning may do."""
+    data = DataInput(value)
+    if data.read_int() != -1:
+        return len(Content.from_bytes(value).content)
+    data.skip(data.read_vint())
+    data.skip(data.read_vint())
+    return data.read_int()
+
+
+def _digests(batch: Batch) -> pl.DataFrame:
+    found = parsedata_columns.decode(batch).first_values(SIGNATURE_KEY, "content")
+    return pl.DataFrame({"value": decode_keys(found)})
+
+
+def _number(texts: pl.Series) -> pl.Series:
+    return texts.cast(pl.Int32, strict=False)
+
+
+class PagesTable(Table):
+    """The fetches of segments, segment by segment, sorted by URL in each."""
+
+    name = "pages"
+    cheapest = "score"
+    columns: ClassVar = {
+        "segment": Column(pl.String(), lambda rows: rows.segment),
+        "url": Column(pl.String(), lambda rows: rows.url),
+        "host": Column(pl.String(), lambda rows: hosts_of(rows.url)),
+        "status": Column(STATUS, lambda rows: statuses(rows.frame["status"])),
+        "fetch_time": Column(TIME, lambda rows: times(rows.frame["fetch_time"])),
+        "code": Column(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_CODE_KEY))),
+        "protocol_status": Column(PROTOCOL_STATUS, lambda rows: rows.protocol_status),
+        "reason": Column(pl.String(), lambda rows: rows.message(of_redirects=False)),
+        "response_ms": Column(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_TIME_KEY))),
+        "content_type": Column(pl.String(), lambda rows: rows.of_answer(CONTENT_TYPE_KEY)),
+        "size": Column(pl.Int64(), lambda rows: rows.size),
+        "redirect_to": Column(pl.String(), lambda rows: rows.message(of_redirects=True)),
+        "digest": Column(pl.String(), lambda rows: rows.digest),
+        "score": Column(pl.Float32(), lambda rows: rows.frame["score"]),
+    }
+    folders: Final = {"size": CONTENT, "digest": PARSE_DATA}
+    """Column -> the folder that it needs beside crawl_fetch."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = [segment for segment in segments if segment.has(CRAWL_FETCH)]
+
+    def partitions(self) -> Mapping[str, Table]:
+        return {segment.name: PagesTable([segment]) for segment in self._segments}
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        folders = [CRAWL_FETCH, *(folder for name, folder in self.folders.items() if name in request.needed)]
+        pieces = stretches(self._segments, folders, request.where, stored=CONTENT)
+        return each(lambda stretch: self.make(Fetches.read(stretch), request), pieces)

@@ -1,0 +1,181 @@
+"""The table `parses`: one row for each parsed page of each segment.
+
+    parse_data     url, status, title, the media type and charset that were found, language, number of links
+    parse_text     text_length, in characters
+    crawl_parse    parse_time: the time of the entry with the page's signature
+
+Source: org.apache.nutch.parse.ParseData, ParseOutputFormat; CharEncodingForConversion and `language` are metadata that
+parse-html and language-identifier leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import ClassVar, Final
+
+import numpy as np
+import polars as pl
+
+from minutch.cycle.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.hadoop.formats.batch import Batch, keys_of
+from minutch.inspect.query.columns import TIME, enum_of, times
+from minutch.inspect.query.ranges import Stretch, each, stretches
+from minutch.inspect.query.table import Column, Request, Table, once
+from minutch.records import parsedata_columns
+from minutch.records.crawldatum import STATUS_SIGNATURE
+from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY, ORIGINAL_CHAR_ENCODING_KEY
+from minutch.records.parsedata_columns import ParseTable
+from minutch.records.parsestatus import MAJOR_NAMES
+from minutch.work.tables.crawldata import scan
+from minutch.work.tables.frame import decode_keys, empty
+
+LANGUAGE_KEY: Final = "language"
+UNKNOWN: Final = "unknown"
+PARSE_STATUS: Final = pl.Enum([*MAJOR_NAMES, UNKNOWN])
+
+
+class Parses:
+    """The parses in a stretch of a segment."""
+
+    def __init__(self, stretch: Stretch, frame: pl.DataFrame, parsed: pl.DataFrame | None) -> None:
+        self._stretch, self._frame, self._parsed = stretch, frame, parsed
+
+    @classmethod
+    def read(cls, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None) -> Parses:
+        """All of them, with those of `columns` that are in parse_data. Raises FormatError."""
+        wanted = {name: make for name, make in _FROM_DATA.items() if name in columns}
+
+        def decode(batch: Batch) -> pl.DataFrame:
+            if not wanted:
+                return pl.DataFrame([keys_of(batch)])
+            table = parsedata_columns.decode(batch)
+            return pl.DataFrame([make(table).alias(name) for name, make in wanted.items()])
+
+        frame = stretch.read(PARSE_DATA, decode)
+        return cls(stretch, empty(pl.Schema({"key": pl.Binary()})) if frame is None else frame, parsed)
+
+    def filter(self, mask: pl.Series) -> Parses:
+        """Those where `mask` is true."""
+        return Parses(self._stretch, self._frame.filter(mask), self._parsed)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def field(self, name: str) -> pl.Series:
+        """A column that is made of parse_data alone."""
+        return self._frame[name] if len(self) else pl.Series(name, dtype=ParsesTable.columns[name].dtype)
+
+    @property
+    def segment(self) -> pl.Series:
+        """The name of the segment."""
+        return pl.Series([self._stretch.segment.name], dtype=pl.String).new_from_index(0, len(self))
+
+    @once
+    def url(self) -> pl.Series:
+        """The URLs."""
+        return decode_keys(self._frame["key"])
+
+    @property
+    def text_length(self) -> pl.Series:
+        """Characters of each text; null where it is not stored."""
+
+        def decode(batch: Batch) -> pl.DataFrame:
+            return pl.DataFrame({"value": decode_keys(parsedata_columns.decode_texts(batch)).str.len_chars()})
+
+        table = self._stretch.read(PARSE_TEXT, decode)
+        if table is None:
+            return pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(self))
+        mine = self._frame.select("key", "nth")
+        return mine.join(table, on=["key", "nth"], how="left", maintain_order="left")["value"]
+
+    @property
+    def parse_time(self) -> pl.Series:
+        """When each page was parsed."""
+        if self._parsed is None:
+            return pl.Series([None], dtype=TIME).new_from_index(0, len(self))
+        found = self._frame.select("key").join(self._parsed, on="key", how="left", maintain_order="left")
+        return times(found["fetch_time"])
+
+
+def _first(table: ParseTable, *places: tuple[str, str]) -> pl.Series:
+    """The first value that one of the names has in the metadata `of` it; null where none has one."""
+    found = [decode_keys(table.first_values(name, of)).alias(f"{of} {name}") for of, name in places]
+    return pl.DataFrame(found).select(pl.coalesce(pl.all())).to_series()
+
+
+def _media_types(table: ParseTable) -> pl.Series:
+    """The media types alone, in lower case."""
+    values = _first(table, ("parse", CONTENT_TYPE_KEY), ("content", CONTENT_TYPE_KEY))
+    types = values.str.split(";").list.first().str.strip_chars().str.to_lowercase()
+    return types.replace("", None)
+
+
+def _outlink_counts(table: ParseTable) -> pl.Series:
+    at = table.places["links_at"].to_numpy()
+    if not len(at):
+        return pl.Series([], dtype=pl.Int32)
+    words = np.lib.stride_tricks.sliding_window_view(table.buffer, 4)[at]
+    return pl.Series(np.ascontiguousarray(words).view(">i4").reshape(-1).astype(np.int32))
+
+
+def _statuses(table: ParseTable) -> pl.Series:
+    return enum_of(table.places["major"], dict(enumerate(MAJOR_NAMES)), PARSE_STATUS, UNKNOWN)
+
+
+_FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
+    "status": _statuses,
+    "title": lambda table: decode_keys(table.titles()),
+    "content_type": _media_types,
+    "charset": lambda table: _first(
+        table, ("parse", CHAR_ENCODING_FOR_CONVERSION_KEY), ("parse", ORIGINAL_CHAR_ENCODING_KEY)
+    ),
+    "lang": lambda table: _first(table, ("parse", LANGUAGE_KEY)),
+    "outlinks": _outlink_counts,
+}
+"""Columns that are made of parse_data alone."""
+
+
+def _parse_times(segment: Segment) -> pl.DataFrame:
+    """When each page of a segment was parsed: `key`, `parse_time`, the first entry of each."""
+    found = [
+        table.filter(pl.col("status") == STATUS_SIGNATURE).select("key", "fetch_time")
+        for path in segment.parts(CRAWL_PARSE)
+        for table in scan(path)
+    ]
+    return pl.concat(found).unique("key", keep="first", maintain_order=True)
+
+
+class ParsesTable(Table):
+    """The parsed pages of segments, segment by segment, sorted by URL in each."""
+
+    name = "parses"
+    cheapest = "segment"
+    columns: ClassVar = {
+        "segment": Column(pl.String(), lambda rows: rows.segment),
+        "url": Column(pl.String(), lambda rows: rows.url),
+        "status": Column(PARSE_STATUS, lambda rows: rows.field("status")),
+        "title": Column(pl.String(), lambda rows: rows.field("title")),
+        "content_type": Column(pl.String(), lambda rows: rows.field("content_type")),
+        "charset": Column(pl.String(), lambda rows: rows.field("charset")),
+        "lang": Column(pl.String(), lambda rows: rows.field("lang")),
+        "outlinks": Column(pl.Int32(), lambda rows: rows.field("outlinks")),
+        "text_length": Column(pl.UInt32(), lambda rows: rows.text_length),
+        "parse_time": Column(TIME, lambda rows: rows.parse_time),
+    }
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = [segment for segment in segments if segment.has(PARSE_DATA)]
+
+    def partitions(self) -> Mapping[str, Table]:
+        return {segment.name: ParsesTable([segment]) for segment in self._segments}
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        folders = [PARSE_DATA, *([PARSE_TEXT] if "text_length" in request.needed else [])]
+        for segment in self._segments:
+            parsed = _parse_times(segment) if "parse_time" in request.needed and segment.has(CRAWL_PARSE) else None
+            read = partial(self._read_stretch, request, parsed)
+            yield from each(read, stretches([segment], folders, request.where))
+
+    def _read_stretch(self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch) -> pl.DataFrame:
+        return self.make(Parses.read(stretch, request.needed, parsed), request)

@@ -1,0 +1,120 @@
+"""A prompt for statements: with a history that stays, completion of tables, columns and words of SQL.
+
+A statement ends in a semicolon and may take several lines. `.tables` lists the tables, `.columns TABLE` the columns of
+one, `.quit` or the end of the input ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from minutch.errors import MinutchError
+from minutch.inspect.query.statements import is_complete, statements
+from minutch.inspect.query.table import Table
+from minutch.job import JobContext
+
+HISTORY: Final = ".cache/minutch/sql-history"
+"""Below the home directory."""
+_LONGEST_HISTORY: Final = 1000
+_WORDS: Final = (
+    *("select", "from", "where", "group by", "order by", "having", "limit", "join", "left join", "on", "as", "and"),
+    *("or", "not", "in", "like", "is null", "between", "case", "when", "then", "else", "end", "distinct", "desc"),
+    *("count(*)", "count(", "sum(", "avg(", "min(", "max(", "median(", "date_trunc(", "cast(", "with", "union all"),
+)
+_DOTS: Final = (".tables", ".columns", ".help", ".quit")
+_HELP: Final = """A statement ends in a semicolon: select status, count(*) from crawldb group by status;
+.tables            the tables
+.columns TABLE     the columns of a table and their types
+.quit              ends, as Ctrl-D does"""
+
+
+def completions(tables: Mapping[str, Table]) -> list[str]:
+    """All words that can be completed."""
+    columns = {name for table in tables.values() for name in table.schema}
+    return sorted({*_WORDS, *_DOTS, *tables, *columns})
+
+
+def converse(
+    lines: Callable[[str], str], tables: Mapping[str, Table], answer: Callable[[str], None], context: JobContext
+) -> None:
+    """Ask for lines until there are no more, and answer each statement. An error ends the statement, not the talk.
+
+    `lines(prompt)` gives the next line; EOFError ends, KeyboardInterrupt drops what was begun.
+    """
+    text = ""
+    while True:
+        try:
+            text += lines("...> " if text else "sql> ") + "\n"
+            if not text.strip():
+                text = ""
+            elif text.lstrip().startswith("."):
+                word, text = text.strip(), ""
+                if word == ".quit":
+                    return
+                _dot(word, tables, context)
+            elif is_complete(text):
+                complete, text = text, ""
+                for statement in statements(complete):
+                    answer(statement)
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            text = ""
+            context.print()
+        except MinutchError as exc:
+            text = ""
+            context.err.write(f"error: {exc}\n" + (f"hint: {exc.hint}\n" if exc.hint else ""))
+
+
+def _dot(word: str, tables: Mapping[str, Table], context: JobContext) -> None:
+    command, _, name = word.partition(" ")
+    if command == ".tables":
+        for table in tables.values():
+            context.print(f"{table.name:<12}{', '.join(table.schema)}")
+    elif command == ".columns" and name.strip() in tables:
+        for column, dtype in tables[name.strip()].schema.items():
+            context.print(f"{column:<18}{dtype}")
+    else:
+        context.print(_HELP)
+
+
+@contextmanager
+def line_editing(words: Iterable[str]) -> Iterator[None]:
+    """Edit lines with readline, where Python has it: history and completion."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    known = list(words)
+
+    def complete(text: str, number: int) -> str | None:
+        found = [word for word in known if word.startswith(text.lower())]
+        return found[number] if number < len(found) else None
+
+    history = _history()
+    readline.set_completer(complete)
+    readline.set_completer_delims(" \t\n,()=<>;")
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+    if history is not None:
+        with suppress(OSError):
+            readline.read_history_file(history)
+    try:
+        yield
+    finally:
+        readline.set_completer(None)
+        if history is not None:
+            with suppress(OSError):
+                history.parent.mkdir(parents=True, exist_ok=True)
+                readline.set_history_length(_LONGEST_HISTORY)
+                readline.write_history_file(history)
+
+
+def _history() -> Path | None:
+    try:
+        return Path.home() / HISTORY
+    except RuntimeError:  # there is no home
+        return None

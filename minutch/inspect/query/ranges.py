@@ -1,0 +1,84 @@
+"""Segments read range by range: the folders that a table needs, each range of keys from all of them at the same time.
+
+The parts of a folder are sorted by URL, but each folder may be cut into parts in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from minutch.cycle.segment.store import LAYOUTS, Segment
+from minutch.hadoop.formats.batch import keys_of
+from minutch.inspect.query.predicates import Where, intersection, union
+from minutch.inspect.query.skipping import RANGE_SIZE, read_range, wanted_ranges
+from minutch.work.tables.keyranges import KeyRange, SortedPart, cut
+from minutch.work.tables.parallel import ordered
+from minutch.work.tables.spans import Decode
+
+
+class Stretch(NamedTuple):
+    """A range of the URLs of a segment, in those of its folders that are there."""
+
+    segment: Segment
+    parts: dict[str, list[SortedPart]]
+    keys: KeyRange
+
+    def read(self, folder: str, decode: Decode, streams: Decode | None = None) -> pl.DataFrame | None:
+        """What `decode` makes of each part of a folder, with `key` (Binary), sorted by it; None without such a folder.
+
+        Where parts of the folder were opened with their values as zlib streams, those go to `streams`. `nth` numbers
+        the rows of equal keys, from 0. Raises FormatError.
+        """
+        if folder not in self.parts:
+            return None
+        tables = [self._read(part, streams if streams and part.is_stored else decode) for part in self.parts[folder]]
+        table = pl.concat(tables)
+        if len(tables) > 1:
+            table = table.sort("key", maintain_order=True)
+        return table.with_columns(nth=occurrences(table["key"]))
+
+    def _read(self, part: SortedPart, decode: Decode) -> pl.DataFrame:
+        return read_range(part, self.keys, lambda batch: decode(batch).with_columns(keys_of(batch)))
+
+
+def occurrences(keys: pl.Series) -> pl.Series:
+    """For each of sorted `keys` how many equal ones stand before it."""
+    count = len(keys)
+    first = np.ones(count, np.bool_)
+    if count > 1:
+        first[1:] = (keys[1:] != keys[:-1]).to_numpy()
+    starts = np.flatnonzero(first)
+    return pl.Series("nth", (np.arange(count) - np.repeat(starts, np.diff([*starts, count]))).astype(np.uint32))
+
+
+def stretches(
+    segments: Iterable[Segment], folders: Sequence[str], where: Where, *, stored: str | None = None
+) -> Iterator[Stretch]:
+    """The segments, in order, cut into ranges by the sizes of those of `folders` that they have.
+
+    Ranges in which the first of the folders has no rows that a query wants are left out. The values of one folder are
+    left as they are `stored`.
+    """
+    for segment in segments:
+        parts = {
+            folder: [
+                SortedPart(path, LAYOUTS[folder].value_class, stored=folder == stored) for path in segment.parts(folder)
+            ]
+            for folder in folders
+            if segment.has(folder)
+        }
+        ranges: Sequence[KeyRange] = cut([part for found in parts.values() for part in found], RANGE_SIZE)
+        if not where.is_everywhere:
+            wanted = [keys for part in parts[folders[0]] for keys in wanted_ranges(part, where)]
+            ranges = intersection(tuple(ranges), union(wanted))
+        for keys in ranges:
+            yield Stretch(segment, {folder: found for folder, found in parts.items() if found}, keys)
+
+
+def each(read: Callable[[Stretch], pl.DataFrame | None], pieces: Iterable[Stretch]) -> Iterator[pl.DataFrame]:
+    """What `read` makes of each stretch, in order; several are read side by side."""
+    return (frame for frame in ordered(read, pieces, leave=True) if frame is not None)

@@ -1,0 +1,194 @@
+"""A table of a crawl: rows with typed columns, read from Nutch's files when they are asked for, and only then.
+
+    table.scan()          a Polars LazyFrame: what a query does not need is not read
+    table.to_arrow()      a pyarrow.Table       } need the extra `tables`
+    table.to_pandas()     a pandas.DataFrame    }
+    len(table)            the number of rows
+    for row in table      rows as dictionaries
+    table[url]            the row of a URL, where there can be only one; `get`, `in` as with a dictionary
+
+A table is read in pieces, each a stretch of its files; a piece becomes a `Rows`, of which each column is made by a
+function of its own. Columns that nobody asked for are never made.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from minutch.errors import MinutchError
+from minutch.inspect.query.predicates import Where, where
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+T = TypeVar("T")
+
+INSTALL = "install the extra: python -m pip install 'minutch[tables]'"
+
+
+class Column(NamedTuple):
+    """A column: its type, and how it is made of the rows of a piece."""
+
+    dtype: pl.DataType
+    make: Callable[[Any], pl.Series]
+
+
+class once(Generic[T]):
+    """A property that is worked out once for each object: cached_property without the lock that Python 3.11 has in it.
+
+    That lock is one for all objects of a class, which would let the threads that make tables wait for each other.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
+        value = owner.__dict__[self._make.__name__] = self._make(owner)
+        return value
+
+
+def part_file(number: int) -> str:
+    """The name of a partition that has no other."""
+    return f"part-{number:05d}"
+
+
+class Request(NamedTuple):
+    """What is wanted of a table: columns of the rows that a condition holds for."""
+
+    columns: tuple[str, ...]
+    condition: pl.Expr | None = None
+
+    @property
+    def tested(self) -> list[str]:
+        """The columns that the condition looks at."""
+        return [] if self.condition is None else list(dict.fromkeys(self.condition.meta.root_names()))
+
+    @property
+    def needed(self) -> set[str]:
+        """The columns that are wanted or looked at."""
+        return {*self.columns, *self.tested}
+
+    @property
+    def where(self) -> Where:
+        """What the condition says of URLs and hosts."""
+        return where(self.condition)
+
+
+class Table(ABC):
+    """A table of a crawl. `columns` has what it consists of, in order."""
+
+    name: str
+    """As which SQL knows it."""
+    columns: ClassVar[Mapping[str, Column]]
+    cheapest: ClassVar[str] = "url"
+    """The column that is made when rows are only counted."""
+    key: ClassVar[str] = ""
+    """The column by whose values rows are found: `table[value]`; none where several rows may have the same."""
+
+    @property
+    def schema(self) -> pl.Schema:
+        """Names and types of the columns."""
+        return pl.Schema({name: column.dtype for name, column in self.columns.items()})
+
+    @abstractmethod
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        """What is asked for, some rows at a time (see `make`). Raises StoreError, FormatError."""
+
+    def partitions(self) -> Mapping[str, Table]:
+        """The tables that this one consists of, by names for files; itself, where it is made as a whole."""
+        return {part_file(0): self}
+
+    def make(self, rows: Any, request: Request) -> pl.DataFrame:
+        """What is asked for, of the rows of a piece: first the columns of the condition, others where it holds.
+
+        `rows` has `filter(mask)`.
+        """
+        if request.condition is None:
+            return pl.DataFrame(self._columns(rows, request.columns))
+        made = {column.name: column for column in self._columns(rows, request.tested)}
+        mask = pl.DataFrame(list(made.values())).select(request.condition.fill_null(False)).to_series()
+        if not mask.any():
+            return pl.DataFrame(schema={name: self.columns[name].dtype for name in request.columns})
+        if not mask.all():
+            made = {name: column.filter(mask) for name, column in made.items()}
+            rows = rows.filter(mask)
+        others = self._columns(rows, [name for name in request.columns if name not in made])
+        made |= {column.name: column for column in others}
+        return pl.DataFrame([made[name] for name in request.columns])
+
+    def _columns(self, rows: Any, names: Sequence[str]) -> list[pl.Series]:
+        return [self.columns[name].make(rows).alias(name) for name in names]
+
+    def scan(self) -> pl.LazyFrame:
+        """The table as a Polars LazyFrame."""
+        return register_io_source(self._read, schema=self.schema, is_pure=True, explain_name=self.name)
+
+    def _read(
+        self, with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        wanted = tuple(self.columns if with_columns is None else with_columns)
+        # a table without columns has no rows: for a count, any column will do
+        request = Request(wanted or (self.cheapest,), predicate)
+        if n_rows is None:
+            return self.frames(request)
+        return self._first(request, n_rows)
+
+    def _first(self, request: Request, count: int) -> Iterator[pl.DataFrame]:
+        """Those of the first `count` rows that the condition holds for: `head` before `filter`."""
+        for frame in self.frames(Request(tuple(request.needed))):
+            found = frame.head(count)
+            yield (found if request.condition is None else found.filter(request.condition)).select(request.columns)
+            count -= len(found)
+            if count <= 0:
+                return
+
+    def __len__(self) -> int:
+        return int(self.scan().select(pl.len()).collect(engine="streaming").item())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, each a dictionary of its columns."""
+        for frame in self.frames(Request(tuple(self.columns))):
+            yield from frame.iter_rows(named=True)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The row with this URL (or host); None if there is none. TypeError where several rows may have the same."""
+        if not self.key:
+            raise TypeError(f"rows of {self.name} are found by scan().filter(…): several may have the same URL")
+        for frame in self.frames(Request(tuple(self.columns), pl.col(self.key) == key)):
+            for row in frame.iter_rows(named=True):
+                return row
+        return None
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        row = self.get(key)
+        if row is None:
+            raise KeyError(key)
+        return row
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self.get(key) is not None
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The whole table in memory, for pyarrow."""
+        _require("pyarrow")
+        return self.scan().collect(engine="streaming").to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The whole table in memory, for pandas."""
+        _require("pyarrow")
+        _require("pandas")
+        return self.scan().collect(engine="streaming").to_pandas()
+
+
+def _require(package: str) -> None:
+    try:
+        __import__(package)
+    except ImportError as exc:
+        raise MinutchError(f"{package} is not installed", hint=INSTALL) from exc

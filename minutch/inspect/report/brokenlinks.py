@@ -1,0 +1,63 @@
+"""Links to pages that are gone, with the pages that they are on. Pieces of links in, facts out. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from minutch.inspect.report.tally import own
+from minutch.work.tables.frame import decode_keys
+
+MOST_PLACES: Final = 5
+"""Pages that are kept of those that link to an address."""
+_MANY: Final = 32
+_SCHEMA: Final = {"id": pl.UInt64, "url": pl.String, "from_url": pl.String, "anchor": pl.String, "n": pl.Int64}
+
+
+class BrokenLinks:
+    """Counts links to addresses: the ids of `gone`."""
+
+    def __init__(self, gone: pl.Series) -> None:
+        self._gone = gone.implode()
+        self._counts = [pl.DataFrame(schema={"id": pl.UInt64, "n": pl.Int64})]
+        self._samples = [pl.DataFrame(schema={name: kind for name, kind in _SCHEMA.items() if name != "n"})]
+        self.links = 0
+
+    def add(self, links: pl.DataFrame) -> None:
+        """Count links: `id` (of where they lead), `url`, `from_url`, `anchor` (Binary)."""
+        self.links += links.height
+        mine = links.filter(pl.col("id").is_in(self._gone))
+        self._counts.append(mine.group_by("id").agg(pl.len().cast(pl.Int64).alias("n")))
+        texts = [decode_keys(mine[name]).alias(name) for name in ("url", "from_url", "anchor")]
+        self._samples.append(own(_first(mine.select("id").with_columns(texts))))
+        if len(self._counts) > _MANY:
+            self._counts = [self._counted()]
+            self._samples = [_first(pl.concat(self._samples))]
+
+    def _counted(self) -> pl.DataFrame:
+        return pl.concat(self._counts).group_by("id").agg(pl.col("n").sum())
+
+    @property
+    def addresses(self) -> int:
+        """How many addresses are gone and linked to."""
+        return self._counted().height
+
+    def table(self, whys: pl.DataFrame, most: int) -> pl.DataFrame:
+        """The addresses with the most links; `whys` (`id`, `why`) says what is known of some."""
+        top = self._counted().sort("n", "id", descending=[True, False]).head(most)
+        samples = _first(pl.concat(self._samples).join(top, on="id", how="semi", maintain_order="left"))
+        places = samples.group_by("id").agg(
+            pl.col("url").first(), pl.col("from_url").alias("pages"), pl.col("anchor").alias("anchors")
+        )
+        found = top.join(places, on="id").join(whys.unique("id", keep="last"), on="id", how="left")
+        return found.rename({"n": "links"}).sort("links", "url", descending=[True, False])
+
+
+def _first(links: pl.DataFrame) -> pl.DataFrame:
+    """The first links to each address, one a page."""
+    return (
+        links.unique(["id", "from_url"], keep="first", maintain_order=True)
+        .group_by("id", maintain_order=True)
+        .head(MOST_PLACES)
+    )

@@ -1,0 +1,169 @@
+"""Values as people read them, and tables of them that can be sorted. Pure: values in, markup out.
+
+Whatever comes from the web is text here: control characters are written out (`minutch.terminal`), long ones are cut,
+directions of writing do not reach beyond it (`bdi`). Only http and https become links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from minutch.inspect.report.facts import MOST_ADDRESS
+from minutch.terminal import visible_line
+from minutch.web.markup import Child, Markup, element, joined
+
+e = element
+
+MOST_LETTERS: Final = 160
+"""Of a text from the web, shown."""
+_SCHEMES: Final = ("http", "https")
+_NONE: Final = "–"
+_SIZES: Final = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def count(value: float | None) -> str:
+    """A number of things."""
+    if value is None:
+        return _NONE
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:,.2g}"
+
+
+def short(value: float) -> str:
+    """A number at an axis: `250`, `1.5k`, `2M`."""
+    for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{name}"
+    return f"{value:.3g}"
+
+
+def size(value: float | None) -> str:
+    """Bytes, in units of 1000."""
+    if value is None:
+        return _NONE
+    for unit in _SIZES:
+        if abs(value) < 999.5 or unit == _SIZES[-1]:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 99.5 else f"{value:.3g} {unit}"
+        value /= 1000
+    raise AssertionError
+
+
+def milliseconds(value: float | None) -> str:
+    """A time span: `85 ms`, `1.2 s`."""
+    if value is None:
+        return _NONE
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:,.3g} s"
+
+
+def span(seconds: float | None) -> str:
+    """A longer time span: `45 s`, `12 min`, `3 h`, `30 days`."""
+    if seconds is None:
+        return _NONE
+    for unit, name in ((86400, "day"), (3600, "h"), (60, "min")):
+        if seconds >= unit:
+            value = f"{seconds / unit:,.3g}" if seconds < 1000 * unit else f"{seconds / unit:,.0f}"
+            return f"{value} {name}" + ("s" if name == "day" and value != "1" else "")
+    return f"{seconds:.0f} s"
+
+
+def moment(value: datetime | None) -> Markup:
+    """A time, in UTC."""
+    if value is None:
+        return joined(_NONE)
+    return e("time", f"{value:%Y-%m-%d %H:%M}", datetime=f"{value:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def words(value: str | None) -> Markup:
+    """A text from anywhere."""
+    if not value:
+        return joined(_NONE)
+    shown = visible_line(value[: MOST_LETTERS + 1])
+    return e("bdi", shown if len(value) <= MOST_LETTERS else f"{visible_line(value[:MOST_LETTERS])}…")
+
+
+def address(value: str | None) -> Markup:
+    """A URL; a link where it is one of the web's."""
+    if not value or len(value) > MOST_ADDRESS or not value.isprintable():
+        return words(value)
+    try:
+        scheme = urlsplit(value).scheme.lower()
+    except ValueError:
+        return words(value)
+    return e("a", words(value), href=value, rel="noopener noreferrer nofollow") if scheme in _SCHEMES else words(value)
+
+
+def several(values: Iterable[Child], kind: str = "") -> Markup:
+    """Some things below each other."""
+    return e("ul", *(e("li", value) for value in values), class_=kind or None)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: `show` makes the cell of a row, `by` its value for sorting (None: the text that it shows).
+
+    Numbers stand at the right. A narrow window has no room for `minor` columns.
+    """
+
+    title: str
+    show: Callable[[Mapping[str, Any]], Child]
+    by: Callable[[Mapping[str, Any]], float | None] | None = None
+    minor: bool = False
+
+    @property
+    def kind(self) -> str | None:
+        """The classes of its cells."""
+        return " ".join(name for name in ("number" * bool(self.by), "minor" * self.minor) if name) or None
+
+
+def number(title: str, name: str, shown: Callable[[float | None], str] = count, *, minor: bool = False) -> Column:
+    """A column of numbers."""
+    return Column(title, lambda row: shown(row[name]), lambda row: row[name], minor)
+
+
+def text(title: str, name: str) -> Column:
+    """A column of texts."""
+    return Column(title, lambda row: words(row[name]))
+
+
+def url(title: str, name: str) -> Column:
+    """A column of addresses."""
+    return Column(title, lambda row: address(row[name]))
+
+
+def table(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column],
+    note: Child = None,
+    *,
+    stacked: bool = False,
+) -> Markup:
+    """A table. The first column names its rows; `note` says what is not shown.
+
+    In a narrow window the cells of a row that is `stacked` stand below each other: for columns of long texts.
+    """
+    head = e("tr", *map(_head, columns))
+    body = e("tbody", *(_row(row, columns, stacked) for row in rows))
+    whole = e("table", e("caption", name), e("thead", head), body, class_="stacked" if stacked else None)
+    shown = e("div", whole, class_="wide", tabindex="0", role="region", aria_label=f"Table: {name}")
+    return joined(shown, e("p", note, class_="note") if note else None)
+
+
+def _head(column: Column) -> Markup:
+    if not column.title:
+        return e("td")
+    return e("th", column.title, scope="col", class_=column.kind)
+
+
+def _row(row: Mapping[str, Any], columns: Sequence[Column], stacked: bool) -> Markup:
+    cells = []
+    for at, one in enumerate(columns):
+        value = one.by(row) if one.by else None
+        marks = {"class_": one.kind, "data_value": None if value is None else f"{value:.15g}"}
+        label = one.title if stacked else None
+        head = e("th", one.show(row), scope="row", **marks) if not at else None
+        cells.append(head or e("td", one.show(row), **marks, data_label=label))
+    return e("tr", *cells)

@@ -1,0 +1,104 @@
+"""The sections of a report about what people would put right: duplicates, redirects, broken links, robots.txt. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from minutch.inspect.report import cells
+from minutch.inspect.report.cells import Column, number
+from minutch.inspect.report.facts import Facts
+from minutch.inspect.report.layout import NAMES, Section, listed, section
+from minutch.terminal import counted
+from minutch.web.markup import Markup, joined
+
+MOST_EXAMPLES: Final = 5
+"""Addresses of a list within a cell."""
+MOST_CHAINS: Final = 10
+_DUPLICATES: Final = "select * from duplicates"
+_REDIRECTS: Final = "select url, redirect_to from pages where redirect_to is not null"
+_REFUSED: Final = "select url from pages where protocol_status = 'robots_denied'"
+
+
+def duplicates(facts: Facts) -> Section | None:
+    """Pages with equal content."""
+    frame = facts["duplicates"]
+    if frame.is_empty():
+        return None
+    columns = [
+        cells.url("Page", "kept"),
+        number("URLs", "urls"),
+        Column("The same content", lambda row: _some(row["others"], row["urls"] - 1)),
+    ]
+    count = facts.total("duplicate_groups")
+    groups = counted(count or frame.height, "groups")
+    said = f"{groups} of pages with the same signature; marked db_duplicate: {cells.count(facts.total('duplicates'))}."
+    return section(
+        "duplicates", "Duplicates", said, listed("Largest groups", frame, columns, count, _DUPLICATES, stacked=True)
+    )
+
+
+def chains(facts: Facts) -> Section | None:
+    """Redirects that lead to redirects."""
+    frame = facts["chains"]
+    if frame.is_empty():
+        return None
+    columns = [
+        Column("Chain", lambda row: cells.several(map(cells.address, row["addresses"]), "chain")),
+        number("Hops", "hops"),
+        Column("Ends in", lambda row: NAMES.get(row["end"], row["end"])),
+    ]
+    count = facts.total("chains")
+    said = f"{counted(count or frame.height, 'chains')} of redirects that lead to redirects; the longest first."
+    return section(
+        "redirects",
+        "Redirect chains",
+        said,
+        listed("Longest chains", frame.head(MOST_CHAINS), columns, count, _REDIRECTS, stacked=True),
+    )
+
+
+def broken(facts: Facts) -> Section | None:
+    """Links to pages that are gone, with the pages they are on."""
+    frame = facts["broken"]
+    if frame.is_empty():
+        return None
+    columns = [
+        cells.url("Broken address", "url"),
+        cells.text("Why", "why"),
+        number("Links", "links"),
+        Column("On the pages", _places),
+    ]
+    count = facts.total("broken")
+    many = cells.count(count or frame.height)
+    said = f"Addresses that are gone and that pages link to: {many}. Those with the most links come first."
+    return section("broken", "Broken links", said, listed("Broken links", frame, columns, count, stacked=True))
+
+
+def robots(facts: Facts) -> Section | None:
+    """What robots.txt refused."""
+    frame = facts["robots"]
+    if frame.is_empty():
+        return None
+    columns = [cells.text("Host", "host"), number("Refusals", "urls"), cells.url("For example", "example")]
+    said = f"{cells.count(facts.total('denied'))} requests were not made, because the robots.txt of the host says so."
+    return section(
+        "robots",
+        "Refused by robots.txt",
+        said,
+        listed("Refusals by host", frame, columns, query=_REFUSED, stacked=True),
+    )
+
+
+def _some(addresses: list[str], count: int) -> Markup:
+    shown = [cells.address(one) for one in addresses[:MOST_EXAMPLES]]
+    more = count - len(shown)
+    return cells.several([*shown, *([f"and {cells.count(more)} more"] if more > 0 else [])])
+
+
+def _places(row: Mapping[str, Any]) -> Markup:
+    pairs = list(zip(row["pages"], row["anchors"], strict=False))[:MOST_EXAMPLES]
+    shown = [joined(cells.address(page), " “", cells.words(anchor), "”") if anchor else cells.address(page)
+             for page, anchor in pairs]  # fmt: skip
+    more = row["links"] - len(shown)
+    return cells.several([*shown, *([f"and {cells.count(more)} more"] if more > 0 else [])])

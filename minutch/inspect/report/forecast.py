@@ -1,0 +1,186 @@
+"""What a schedule would do to pages that change at known rates, round by round. Pure.
+
+Each round is one moment: whatever is due is fetched then, the best first where a budget cuts it short, as generate
+takes them (score, then a hash of the URL). Whether a page has changed since its last fetch is left to chance; whether
+copies are fresh is not, its probability is known (`poisson`). The schedule is the one that updatedb asks, with the
+same arguments: fetch time and modified time of the entry before, the time of the fetch, the modified time once more
+(servers say none here), and whether the page changed.
+
+Source: org.apache.nutch.crawl.Generator (due), CrawlDbReducer (STATUS_FETCH_SUCCESS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from minutch.cycle.crawldb.schedule import STATUS_MODIFIED, STATUS_NOTMODIFIED, STATUS_UNKNOWN, AbstractFetchSchedule
+from minutch.inspect.report.chance import chances
+from minutch.inspect.report.poisson import Floats, Shares, missed
+from minutch.inspect.report.rates import Bits, Ints
+from minutch.records import crawldatum as status
+
+DAY: Final = 86_400_000
+_CHANGING: Final = ("status", "fetch_time", "modified_time", "fetch_interval", "retries")
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Pages as they are at the beginning."""
+
+    entries: pl.DataFrame
+    """Of CRAWLDB_SCHEMA."""
+    rate: Floats
+    """Changes a day, > 0."""
+    age: Floats
+    """Days since the last fetch."""
+    hashes: Bits
+    ranks: NDArray[np.uint64]
+    """By which they are chosen: ascending."""
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """For how long, how often, and how much."""
+
+    now: int
+    """ms."""
+    days: int
+    rounds: int = 1
+    """A day."""
+    budget: float | None = None
+    """Fetches a day."""
+    seed: int = 0
+
+    @property
+    def step(self) -> float:
+        """Days from round to round."""
+        return 1 / self.rounds
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What came of it; a number for each day."""
+
+    fetches: Ints
+    unchanged: Ints
+    """Fetches that found nothing new."""
+    fresh: Floats
+    """Share of copies that are fresh, on average over the day."""
+    late: Floats
+    """Days for which copies have been out of date, on average over all copies and the day."""
+    missed: Floats
+    """Versions of pages that nobody saw, known when their successors are fetched."""
+    waiting: Ints
+    """Pages that were due after the day's last round."""
+    counts: Ints
+    """Fetches of each page."""
+
+
+def forecast(
+    schedule: AbstractFetchSchedule,
+    pages: Pages,
+    plan: Plan,
+    max_interval: int,
+    advance: Callable[[], None] = lambda: None,
+) -> Forecast:
+    """Run it. `max_interval` is db.fetch.interval.max in seconds; `advance` is called after each day."""
+    return _Run(schedule, pages, plan, max_interval).run(advance)
+
+
+class _Run:
+    def __init__(self, schedule: AbstractFetchSchedule, pages: Pages, plan: Plan, max_interval: int) -> None:
+        self._schedule, self._pages, self._plan, self._max_interval = schedule, pages, plan, max_interval
+        self._entries = pages.entries
+        self._shares = Shares(pages.rate, plan.step)
+        self._age = pages.age.copy()
+        self._fresh = np.exp(-pages.rate * pages.age)
+        self._counts = np.zeros(len(pages), np.int64)
+        self._unchanged = self._fetched = self._waiting = 0
+        self._missed = 0.0
+
+    def run(self, advance: Callable[[], None]) -> Forecast:
+        plan, count = self._plan, max(1, len(self._pages))
+        rows: list[tuple[float, ...]] = []
+        for day in range(plan.days):
+            self._unchanged = self._fetched = 0
+            self._missed = fresh = late = 0.0
+            for number in range(day * plan.rounds, (day + 1) * plan.rounds):
+                self._round(number)
+                fresh += float(self._shares.fresh_days(self._fresh).sum())
+                late += float(self._shares.late_days(self._fresh, self._age).sum())
+                self._fresh *= self._shares.stays
+                self._age += plan.step
+            rows.append((self._fetched, self._unchanged, fresh / count, late / count, self._missed, self._waiting))
+            advance()
+        table = np.array(rows, np.float64).reshape(-1, 6).T
+        fetches, unchanged, waiting = (table[i].astype(np.int64) for i in (0, 1, 5))
+        return Forecast(fetches, unchanged, table[2], table[3], table[4], waiting, self._counts)
+
+    def _round(self, number: int) -> None:
+        now = self._plan.now + round(number * self._plan.step * DAY)
+        self._entries, due = self._schedule.should_fetch_columns(self._entries, now)
+        rows = self._within_budget(np.flatnonzero(due.to_numpy()), number)
+        self._waiting = int(due.sum()) - len(rows)
+        if not len(rows):
+            return
+        fresh = self._fresh[rows]
+        changed = chances(self._pages.hashes[rows], self._plan.seed, number + 1) >= fresh
+        self._fetched += len(rows)
+        self._unchanged += int((~changed).sum())
+        self._missed += float(missed(self._pages.rate[rows], self._age[rows], fresh).sum())
+        self._counts[rows] += 1
+        self._fresh[rows], self._age[rows] = 1.0, 0.0
+        self._put(rows, updated(self._schedule, self._entries[rows], changed, now, self._max_interval))
+
+    def _within_budget(self, due: NDArray[Any], number: int) -> NDArray[Any]:
+        budget = self._plan.budget
+        if budget is None:
+            return due
+        step = self._plan.step
+        most = int(budget * step * (number + 1)) - int(budget * step * number)
+        if most >= len(due):
+            return due
+        return np.sort(due[np.argpartition(self._pages.ranks[due], most)[:most]]) if most > 0 else due[:0]
+
+    def _put(self, rows: NDArray[Any], frame: pl.DataFrame) -> None:
+        columns = []
+        for name in _CHANGING:
+            values = self._entries[name].to_numpy().copy()
+            values[rows] = frame[name].to_numpy()
+            columns.append(pl.Series(name, values))
+        self._entries = self._entries.with_columns(columns)
+
+
+def updated(
+    schedule: AbstractFetchSchedule, entries: pl.DataFrame, changed: NDArray[np.bool_], now: int, max_interval: int
+) -> pl.DataFrame:
+    """Entries after a fetch at `now` (ms), as updatedb writes them.
+
+    An entry whose interval grew beyond `max_interval` becomes db_unfetched and loses its signature: whether its page
+    has changed is not known then at the next fetch.
+    """
+    before, fetched = entries["modified_time"], pl.Series([now], dtype=pl.Int64).new_from_index(0, len(entries))
+    known = entries["status"].to_numpy() != status.STATUS_DB_UNFETCHED
+    same = known & ~changed
+    state = pl.Series(np.select([same, known], [STATUS_NOTMODIFIED, STATUS_MODIFIED], STATUS_UNKNOWN).astype(np.int8))
+    frame = entries.with_columns(fetch_time=fetched)
+    frame = schedule.set_fetch_schedule_columns(frame, entries["fetch_time"], before, fetched, before, state)
+    codes = np.where(same, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_FETCHED)
+    frame = frame.with_columns(
+        modified_time=before.zip_with(pl.Series(same), frame["modified_time"]),
+        status=pl.Series(codes, dtype=pl.UInt8),
+    )
+    too_long = frame["fetch_interval"] > max_interval
+    if not too_long.any():
+        return frame
+    forced = schedule.force_refetch_columns(frame, False, now)
+    return frame.with_columns(forced[name].zip_with(too_long, frame[name]).alias(name) for name in _CHANGING)

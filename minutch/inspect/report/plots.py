@@ -1,0 +1,194 @@
+"""Plots as inline SVG: columns, areas, and the bars of tables. Pure: numbers in, markup out.
+
+No viewBox on the outside: places are in percent, so that a plot takes the width that there is and its letters keep
+their size. Colours are the classes of the page's style sheet. Each place of a plot says in words what it shows
+(`title`), the whole of it in its label; the numbers stand in tables, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from minutch.web.markup import Markup, element, joined
+
+e = element
+
+HEIGHT: Final = 180
+"""Pixels between the axis and the top of a plot."""
+_TOP: Final = 12
+_LABELS: Final = 26
+_AXIS: Final = 52
+"""Pixels for the numbers of the axis."""
+_MOST_LABELS: Final = 8
+_TICKS: Final = 4
+_STEPS: Final = (1, 2, 5, 10)
+_WIDE: Final = 0.78
+"""Share of its place that a column fills."""
+_WIDEST: Final = 12
+"""Percent of the plot that a column takes at most."""
+_MANY: Final = 40
+"""From so many columns on they touch each other."""
+
+Number = Callable[[float], str]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers of one kind, one for each place; `kind` is the class that has their colour."""
+
+    name: str
+    kind: str
+    values: Sequence[float]
+
+
+def columns(
+    title: str,
+    labels: Sequence[str],
+    series: Sequence[Series],
+    number: Number,
+    said: str = "",
+    places: Sequence[str] = (),
+) -> Markup:
+    """Columns, those of several series on top of each other.
+
+    `said` stands behind the title; `places` are longer names of what `labels` are.
+    """
+    top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
+    wide = 100 / max(len(labels), 1)
+    share = min(_WIDE if len(labels) < _MANY else 1, _WIDEST / wide)
+    shapes = []
+    for at, label in enumerate(places or labels):
+        left, below, rects = (at + (1 - share) / 2) * wide, 0.0, []
+        for one in series:
+            high = 100 * one.values[at] / top
+            if high > 0:
+                place = {"x": _percent(left), "width": _percent(wide * share)}
+                rects.append(e("rect", **place, y=_percent(100 - below - high), height=_percent(high), class_=one.kind))
+                below += high
+        shapes.append(e("g", e("title", _place(label, series, at, number)), _whole(at * wide, wide), *rects))
+    return _figure(title, labels, [(at + 0.5) * wide for at in range(len(labels))], series, shapes, top, number, said)
+
+
+def areas(title: str, labels: Sequence[str], series: Sequence[Series], number: Number, said: str = "") -> Markup:
+    """Numbers that go on from place to place, on top of each other."""
+    top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
+    wide = 100 / max(len(labels) - 1, 1)
+    below = [0.0] * len(labels)
+    shapes = []
+    for one in series:
+        upper = [low + 100 * value / top for low, value in zip(below, one.values, strict=True)]
+        if any(one.values):
+            there = [f"{at * wide:.2f} {100 - high:.2f}" for at, high in enumerate(upper)]
+            back = [f"{at * wide:.2f} {100 - low:.2f}" for at, low in reversed(list(enumerate(below)))]
+            shapes.append(e("path", d=f"M{' L'.join([*there, *back])}Z", class_=one.kind))
+        below = upper
+    drawn = e("svg", *shapes, viewBox="0 0 100 100", preserveAspectRatio="none", width="100%", height="100%")
+    places = [
+        e("g", e("title", _place(label, series, at, number)), _whole((at - 0.5) * wide, wide))
+        for at, label in enumerate(labels)
+    ]
+    return _figure(title, labels, [at * wide for at in range(len(labels))], series, [drawn, *places], top, number, said)
+
+
+def bar(parts: Sequence[tuple[float, str]]) -> Markup:
+    """A bar within a cell: shares of its width (0 to 1) with their colours, side by side."""
+    rects, left = [], 0.0
+    for share, kind in parts:
+        if share > 0:
+            rects.append(e("rect", x=_percent(100 * left), width=_percent(100 * share), height="100%", class_=kind))
+            left += share
+    return e("svg", *rects, class_="bar", aria_hidden="true")
+
+
+def legend(series: Sequence[Series]) -> Markup:
+    """The colours and their names."""
+    square = (joined(e("svg", e("rect", width="100%", height="100%", class_=one.kind), aria_hidden="true"), one.name)
+              for one in series)  # fmt: skip
+    return e("ul", *(e("li", one) for one in square), class_="legend")
+
+
+def ticks(top: float) -> list[float]:
+    """Round numbers from 0 to `top`, the last one no less than it."""
+    if not top > 0 or not math.isfinite(top):
+        return [0, 1]
+    rough = top / _TICKS
+    unit = 10 ** math.floor(math.log10(rough))
+    step = next(unit * step for step in _STEPS if unit * step >= rough * (1 - 1e-9))
+    step = max(step, 1) if top >= 1 else step
+    return [step * count for count in range(math.ceil(top / step) + 1)]
+
+
+def _top(sums: Sequence[float]) -> float:
+    return ticks(max(sums, default=0))[-1]
+
+
+def _figure(
+    title: str,
+    labels: Sequence[str],
+    middles: Sequence[float],
+    series: Sequence[Series],
+    drawn: Sequence[Markup],
+    top: float,
+    number: Number,
+    said: str,
+) -> Markup:
+    """Title, legend, axis, and what is drawn before it."""
+    marks = [(tick, _percent(100 - 100 * tick / top)) for tick in ticks(top)]
+    zero, *lines = [e("line", x1="0", x2="100%", y1=y, y2=y, class_="grid" if tick else "zero") for tick, y in marks]
+    numbers = [e("text", number(tick), x="100%", y=y, dy=".32em", text_anchor="end") for tick, y in marks]
+    size = {"height": str(HEIGHT), "y": str(_TOP), "width": "100%"}
+    height = str(HEIGHT + _TOP + _LABELS)
+    axis = e("svg", e("svg", *numbers, **size, class_="open"), width=str(_AXIS), height=height, aria_hidden="true")
+    below = _labels(labels, middles)
+    field = e(
+        "svg",
+        e("svg", *lines, *drawn, zero, **size, class_="open"),
+        *below,
+        height=height,
+        role="img",
+        aria_label=_in_words(title, labels, series, number),
+        class_="field",
+    )
+    names = legend(series) if len(series) > 1 else None
+    caption = e("figcaption", e("strong", title), e("span", said) if said else None, names)
+    return e("figure", caption, e("div", axis, field, class_="plot"))
+
+
+def _labels(labels: Sequence[str], middles: Sequence[float]) -> list[Markup]:
+    """As many labels as there is room for; in a narrow window every other one of them (class `minor`)."""
+    every = math.ceil(len(labels) / _MOST_LABELS)
+    shown = range(0, len(labels), max(every, 1))
+    found = []
+    for count, at in enumerate(shown):
+        anchor = "start" if middles[at] < 2 else "end" if middles[at] > 98 else "middle"
+        minor = "minor" if count % 2 and len(shown) > _MOST_LABELS // 2 else None
+        place = {"x": _percent(middles[at]), "y": str(HEIGHT + _TOP + 18), "text_anchor": anchor}
+        found.append(e("text", labels[at], **place, class_=minor, aria_hidden="true"))
+    return found
+
+
+def _whole(left: float, wide: float) -> Markup:
+    """A place from top to bottom, for the pointer."""
+    start, end = max(left, 0), min(left + wide, 100)
+    return e("rect", x=_percent(start), width=_percent(end - start), height="100%", class_="place")
+
+
+def _place(label: str, series: Sequence[Series], at: int, number: Number) -> str:
+    said = ", ".join(f"{one.name} {number(one.values[at])}" for one in series if one.values[at])
+    return f"{label}: {said or number(0)}"
+
+
+def _in_words(title: str, labels: Sequence[str], series: Sequence[Series], number: Number) -> str:
+    """The plot for people who do not see it."""
+    if not labels:
+        return title
+    sums = "; ".join(f"{one.name} {number(one.values[-1])}" for one in series)
+    most = max(range(len(labels)), key=lambda at: sum(one.values[at] for one in series))
+    return f"{title}, from {labels[0]} to {labels[-1]}. Highest at {labels[most]}. At {labels[-1]}: {sums}"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".") + "%"

@@ -1,0 +1,152 @@
+"""What came of each URL from round to round: statuses over time, changes, ages, redirects. Pure.
+
+A URL is a number here (`entries.ID`), a fetch a row of a few numbers, so that a crawl's fetches fit into memory, or at
+least those of some of its URLs: `part` says of which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from minutch.inspect.report.facts import OUTCOMES, TABLES
+from minutch.inspect.report.ids import ID
+from minutch.inspect.report.tally import ROWS, Count, Tally, spread
+
+ROW_BYTES: Final = 160
+"""Of a fetch in memory while it is counted."""
+SIZE_BOUNDS: Final = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 10**6, 10**7, 10**8)
+_HOUR: Final = 3600
+_DAY: Final = 24 * _HOUR
+AGE_BOUNDS: Final = tuple(
+    _HOUR * hours for hours in (1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2160, 4320, 8760, 17520, 43800)
+)
+"""Seconds."""
+_SEEN: Final = ("fetched", "unchanged")
+
+
+class Histories:
+    """The fetches of the URLs, counted; `segments` are the names of all, `now` is in epoch ms."""
+
+    def __init__(self, segments: Mapping[str, int], now: int) -> None:
+        self._segments, self._rows = segments, list[pl.DataFrame]()
+        outcome, segment = pl.col("outcome").cast(pl.String), pl.col("segment")
+        self._came = Tally({"segment": segment, "outcome": outcome}, n=ROWS)
+        self._left = Tally({"segment": segment, "outcome": pl.col("before").cast(pl.String)}, n=ROWS)
+        same = pl.col("same").cast(pl.Int64)
+        self._changes = Tally({"segment": segment}, same=Count(same), changed=Count(1 - same))
+        age = (now - pl.col("time")) // 1000
+        self._ages = Tally({"age": pl.when(age < 0).then(0).otherwise(age // _HOUR * _HOUR)}, n=ROWS)
+        self._types = Tally({"content_type": pl.col("type").cast(pl.String)}, pages=ROWS, bytes=Count(pl.col("size")))
+        self._sizes = Tally({"size": pl.col("size").cast(pl.Float64).round_sig_figs(2).floor().cast(pl.Int64)}, n=ROWS)
+        self._seen = [pl.DataFrame(schema={"id": pl.UInt64, "first": pl.Int32, "outcome": pl.Enum(OUTCOMES)})]
+        self._whys = [pl.DataFrame(schema={"id": pl.UInt64, "why": pl.String})]
+        self._redirects = [
+            pl.DataFrame(schema={"id": pl.UInt64, "to": pl.UInt64, "segment": pl.Int32, "is_last": pl.Boolean})
+        ]
+        self.fetched = 0
+
+    def add(self, frame: pl.DataFrame, part: int = 0, parts: int = 1) -> None:
+        """Keep the fetches of a piece from `with_outcomes`: those of a part of all URLs."""
+        rows = frame.select(
+            ID,
+            pl.col("segment").replace_strict(self._segments, return_dtype=pl.Int32),
+            "outcome",
+            pl.col("fetch_time").to_physical().alias("time"),
+            pl.col("digest").hash().alias("digest"),
+            pl.col("content_type").str.split(";").list.first().str.strip_chars().str.to_lowercase().alias("type"),
+            "size",
+            pl.col("redirect_to").hash().alias("to"),
+            pl.coalesce("why", "answer").alias("why"),
+            has_digest=pl.col("digest").is_not_null(),
+            has_to=pl.col("redirect_to").is_not_null(),
+        )
+        rows = rows.with_columns(
+            pl.when("has_digest").then("digest").alias("digest"), pl.when("has_to").then("to").alias("to")
+        )
+        rows = rows.drop("has_digest", "has_to").with_columns(pl.col("type", "why").cast(pl.Categorical))
+        self._rows.append(rows if parts == 1 else rows.filter(pl.col("id") % parts == part))
+
+    def count(self) -> None:
+        """Count what has been added; then the fetches of other URLs may come."""
+        if not self._rows:
+            return
+        rows = pl.concat(self._rows).sort("id", "segment", maintain_order=True)
+        self._rows = []
+        is_next = pl.col("id") == pl.col("id").shift()
+        digest = pl.col("digest").forward_fill().over("id")
+        seen = pl.col("outcome").is_in(_SEEN)
+        rows = rows.with_columns(
+            pl.when(is_next).then(pl.col("outcome").shift()).alias("before"),
+            (pl.col("id") != pl.col("id").shift(-1)).fill_null(True).alias("is_last"),
+            digest.alias("_digest"),
+            seen.cum_sum().over("id").alias("_times"),
+        )
+        self._came.add(rows)
+        self._left.add(rows)
+        self._count_changes(rows, seen)
+        latest = rows.filter(seen).unique("id", keep="last", maintain_order=True)
+        self._ages.add(latest)
+        self.fetched += latest.height
+        content = rows.filter(pl.col("outcome") == "fetched").unique("id", keep="last", maintain_order=True)
+        self._types.add(content)
+        self._sizes.add(content)
+        self._seen.append(
+            rows.group_by("id", maintain_order=True).agg(
+                pl.col("segment").first().alias("first"), pl.col("outcome").last()
+            )
+        )
+        trouble = rows.filter(pl.col("is_last") & pl.col("outcome").is_in(["gone", "failed"]))
+        self._whys.append(trouble.select("id", pl.col("why").cast(pl.String)))
+        self._redirects.append(rows.filter(pl.col("to").is_not_null()).select("id", "to", "segment", "is_last"))
+
+    def _count_changes(self, rows: pl.DataFrame, seen: pl.Expr) -> None:
+        """Pages that were had before: whether their content is the same as the last time."""
+        before = pl.col("_digest").shift().over("id")
+        again = rows.with_columns(before.alias("_before")).filter(seen & (pl.col("_times") > 1))
+        same = pl.when(pl.col("outcome") == "unchanged").then(True).otherwise(pl.col("digest") == pl.col("_before"))
+        self._changes.add(again.with_columns(same.alias("same")).filter(pl.col("same").is_not_null()))
+
+    def levels(self) -> pl.DataFrame:
+        """For each segment how many URLs had which outcome last when its round had ended."""
+        came, left = self._came.result(), self._left.result()
+        moves = pl.concat([came, left.with_columns(-pl.col("n"))]) if left.height else came
+        sums = moves.group_by("segment", "outcome").agg(pl.col("n").sum())
+        counts = {(segment, outcome): n for segment, outcome, n in sums.iter_rows()}
+        rows = [
+            {"segment": name} | {outcome: counts.get((at, outcome), 0) for outcome in OUTCOMES}
+            for name, at in self._segments.items()
+        ]
+        return pl.DataFrame(rows).with_columns(pl.col(*OUTCOMES).cum_sum())
+
+    def changes(self) -> pl.DataFrame:
+        """Pages fetched again, by segment: changed or the same."""
+        counts = {at: (changed, same) for at, same, changed in self._changes.result().iter_rows()}
+        rows = [(name, *counts.get(at, (0, 0))) for name, at in self._segments.items()]
+        return pl.DataFrame(rows, schema=dict(TABLES["changes"]), orient="row")
+
+    def ages(self) -> pl.DataFrame:
+        """Pages by the time since they were fetched last."""
+        return spread(self._ages.result(), "age", AGE_BOUNDS).rename({"n": "pages"})
+
+    def types(self) -> pl.DataFrame:
+        """Pages by content type."""
+        return self._types.result().sort("pages", "content_type", descending=[True, False])
+
+    def sizes(self) -> pl.DataFrame:
+        """Pages by size."""
+        return spread(self._sizes.result(), "size", SIZE_BOUNDS).rename({"n": "pages"})
+
+    def seen(self) -> pl.DataFrame:
+        """Every URL that was asked for: `id`, the number of the `first` segment, and the last `outcome`."""
+        return pl.concat(self._seen)
+
+    def whys(self) -> pl.DataFrame:
+        """Why the last fetch of a URL brought nothing: `id`, `why`."""
+        return pl.concat(self._whys)
+
+    def redirects(self) -> pl.DataFrame:
+        """Every redirect: `id`, `to`, the number of the `segment`, and whether it `is_last` of the URL."""
+        return pl.concat(self._redirects)

@@ -1,0 +1,139 @@
+"""What the files of a crawl hold of one URL: the stored page, the links to it, its records from the first one on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.parse.charset import lookup
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment, segments_in
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.links import Inlink
+from minutch.records.metadata import SIGNATURE_KEY
+from minutch.records.parsedata import ParseData
+from minutch.records.parsetext import ParseText
+
+HTML: Final = frozenset(("text/html", "application/xhtml+xml"))
+PICTURES: Final = frozenset(f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif"))
+TEXT: Final = "text/plain"
+_TEXTUAL: Final = frozenset(
+    f"application/{kind}" for kind in ("json", "xml", "javascript", "x-javascript", "xhtml+xml")
+)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A page as it was stored, in a form that a browser may be given: text as UTF-8 whatever it was in."""
+
+    url: str
+    media_type: str
+    """text/html, text/plain, or that of a picture."""
+    body: bytes
+    segment: str
+    fetched: int | None
+    """Milliseconds since the epoch."""
+    original_type: str
+    is_text_only: bool
+    """Whether this is the text that parsing has found, as a browser can't safely show the page."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one segment, or the CrawlDb, says of a URL. Times are in milliseconds since the epoch."""
+
+    where: str
+    status: str
+    time: int
+    modified: int
+    score: float
+    signature: str
+    interval: int
+    parsed: str
+    metadata: dict[str, str]
+
+
+class CrawlFiles:
+    """The files of the crawl in a folder. Raises FormatError (damage)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def segments(self) -> list[Segment]:
+        """The segments, oldest first."""
+        folder = self.folder / "segments"
+        return segments_in(folder) if folder.is_dir() else []
+
+    def stored(self, url: str) -> Stored | None:
+        """The page as it was last stored; None if no segment has its content."""
+        for segment in reversed(self.segments()):
+            found = _last(segment, CONTENT, url)
+            if isinstance(found, Content):
+                return _stored(url, segment, found)
+        return None
+
+    def inlinks(self, url: str) -> list[Inlink]:
+        """The links to a page, in the order of the LinkDb."""
+        db = LinkDb(self.folder / "linkdb")
+        found = db.get(url) if db.exists() else None
+        return [] if found is None else list(found)
+
+    def history(self, url: str) -> list[Event]:
+        """What the segments know of a URL, oldest first, then the CrawlDb."""
+        return list(self._events(url))
+
+    def _events(self, url: str) -> Iterator[Event]:
+        for segment in self.segments():
+            for datum in segment.get(CRAWL_FETCH, url) if segment.has(CRAWL_FETCH) else ():
+                if isinstance(datum, CrawlDatum):
+                    parsed = _last(segment, PARSE_DATA, url)
+                    yield _event(segment.name, datum, parsed if isinstance(parsed, ParseData) else None)
+        db = CrawlDb(self.folder / "crawldb")
+        known = db.get(url) if db.exists() else None
+        if known is not None:
+            yield _event("crawldb", known, None)
+
+
+def _last(segment: Segment, folder: str, url: str) -> object | None:
+    found = segment.get(folder, url) if segment.has(folder) else []
+    return found[-1] if found else None
+
+
+def _event(where: str, datum: CrawlDatum, parsed: ParseData | None) -> Event:
+    signature = datum.signature.hex() if datum.signature else ""
+    if parsed is not None:
+        signature = parsed.content_meta.first(SIGNATURE_KEY) or signature
+    metadata = {str(key): str(value) for key, value in datum.metadata.items()} if datum.metadata else {}
+    return Event(
+        where,
+        datum.status_name,
+        datum.fetch_time,
+        datum.modified_time,
+        datum.score,
+        signature,
+        datum.fetch_interval,
+        "" if parsed is None else str(parsed.status).strip(),
+        metadata,
+    )
+
+
+def _stored(url: str, segment: Segment, content: Content) -> Stored:
+    parsed, fetched = _last(segment, PARSE_DATA, url), _last(segment, CRAWL_FETCH, url)
+    time = fetched.fetch_time if isinstance(fetched, CrawlDatum) else None
+    kind = content.content_type.partition(";")[0].strip().lower()
+    charset = lookup(parsed.charset if isinstance(parsed, ParseData) else "utf-8")
+    text_only = False
+    if kind in PICTURES:
+        media_type, body = kind, content.content
+    elif kind.startswith("text/") or kind in _TEXTUAL or kind.endswith(("+xml", "+json")):
+        media_type = "text/html" if kind in HTML else TEXT
+        body = charset.to_utf8(content.content) if charset else content.content
+    else:
+        found = _last(segment, PARSE_TEXT, url)
+        media_type, text_only = TEXT, True
+        body = found.text.encode("utf-8", "replace") if isinstance(found, ParseText) else b""
+    return Stored(url, media_type, body, segment.name, time, kind, text_only)

@@ -1,0 +1,224 @@
+"""Searches in the local index: hits with their snippets, how many there are, and on which hosts."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import tantivy
+
+from minutch.inspect.search import query as queries
+from minutch.inspect.search.fields import KEY, OTHER, STEMMED, STEMMERS, stemmer_of, unpaired
+from minutch.inspect.search.localindex import LocalIndex
+
+SNIPPET: Final = 240
+"""Characters of a snippet."""
+LONGEST_TITLE: Final = 200
+MOST_HOSTS: Final = 12
+DEEPEST: Final = 10_000
+"""Hits beyond this one can't be reached."""
+
+Piece = tuple[str, bool]
+"""A piece of text, and whether it is what was searched for."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A document that was found."""
+
+    url: str
+    score: float
+    title: str
+    snippet: list[Piece]
+    stored: dict[str, list[Any]] = field(repr=False)
+    """The document as the index has it."""
+
+    @property
+    def fields(self) -> dict[str, list[Any]]:
+        """The document: values by the names that the index writer was given."""
+        return dict(_fields(self.stored))
+
+    def as_json(self) -> str:
+        """The hit on one line; words that were searched for stand in <b> in the snippet, whose text is escaped."""
+        marked = "".join(f"<b>{html.escape(text)}</b>" if found else html.escape(text) for text, found in self.snippet)
+        known = {"url": self.url, "title": self.title, "score": round(self.score, 4), "snippet": marked}
+        return json.dumps({**known, "document": self.fields}, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a search found."""
+
+    hits: list[Hit]
+    count: int
+    hosts: list[tuple[str, int]]
+    """Hosts with their numbers of hits, most first."""
+    notes: list[str]
+    """What of the query made no sense."""
+
+
+class Searcher:
+    """Searches in an index as it was left by a commit; any number of threads may. Raises StoreError, FormatError."""
+
+    def __init__(self, path: Path) -> None:
+        self.place = LocalIndex(path)
+        self._state = self.place.state()
+        self._index = self.place.open()
+        self._searcher = self._index.searcher()
+        self.languages = self._shares()
+
+    def _shares(self) -> dict[str, float]:
+        """The languages with a stemmer, and the share that each has of all documents."""
+        shares: dict[str, float] = {}
+        for lang, count in self._searcher.terms_with_prefix("lang", ""):
+            code = stemmer_of(lang)
+            if code is not None:
+                shares[code] = shares.get(code, 0.0) + count / max(self.count, 1)
+        return shares
+
+    def newest(self) -> Searcher:
+        """This one, or one for the commit that has come since."""
+        return self if self.place.state() == self._state else Searcher(self.place.path)
+
+    @property
+    def count(self) -> int:
+        """How many documents there are."""
+        return int(self._searcher.num_docs)
+
+    def search(self, text: str, *, limit: int = 10, offset: int = 0, host: str = "", hosts: bool = False) -> Results:
+        """The hits from `offset` on, best first; those of `host` alone if one is given; with the hosts of all hits."""
+        wanted, errors = self._parsed(queries.rewritten(text, self.languages))
+        if wanted is None:
+            return Results([], 0, [], errors)
+        chosen = wanted
+        if host:
+            only = tantivy.Query.term_query(self._index.schema, "host", host.lower())
+            chosen = tantivy.Query.boolean_query([(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))])
+        offset = min(max(offset, 0), DEEPEST)
+        found = self._searcher.search(chosen, max(limit, 1), offset=offset)
+        marker = _Marker(self._searcher, wanted, self._index.schema)
+        hits = [self._hit(score, address, marker) for score, address in found.hits]
+        count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
+        return Results(hits[:limit], count, self._hosts(wanted) if hosts else [], errors)
+
+    def _parsed(self, text: str) -> tuple[tantivy.Query | None, list[str]]:
+        if not text.strip():
+            return None, []
+        try:
+            parsed, errors = self._index.parse_query_lenient(
+                text,
+                queries.default_fields(self.languages),
+                field_boosts=queries.boosts(self.languages),
+                conjunction_by_default=True,
+                allow_regexes=True,
+            )
+        except ValueError as exc:
+            return None, [str(exc)]
+        return parsed, [str(error) for error in errors]
+
+    def _hosts(self, wanted: tantivy.Query) -> list[tuple[str, int]]:
+        found = self._searcher.aggregate(wanted, {"hosts": {"terms": {"field": "host", "size": MOST_HOSTS}}})
+        return [(str(bucket["key"]), int(bucket["doc_count"])) for bucket in found["hosts"]["buckets"]]
+
+    def _hit(self, score: float, address: tantivy.DocAddress, marker: _Marker) -> Hit:
+        document = self._searcher.doc(address)
+        stored = document.to_dict()
+        url = str(stored[KEY][0])
+        titles = [unpaired(stored[name][0]) for name in _those_of("title", stored)]
+        title = " ".join(" ".join(titles).split())[:LONGEST_TITLE]
+        snippet = next((marker.snippet(name, document) for name in _those_of("content", stored)), [])
+        return Hit(url, float(score), title, snippet, stored)
+
+
+def _unscored(query: tantivy.Query) -> tantivy.Query:
+    return tantivy.Query.const_score_query(query, 0.0)
+
+
+def _those_of(base: str, stored: dict[str, list[Any]]) -> list[str]:
+    """The fields of a document that are `base` in some language."""
+    return [name for name in stored if name == base or name.startswith(f"{base}_")]
+
+
+def _fields(stored: dict[str, list[Any]]) -> Iterator[tuple[str, list[Any]]]:
+    """A document's fields under the names that they came with."""
+    for name, values in stored.items():
+        base, _, code = name.partition("_")
+        if name == OTHER:
+            yield from ((key, value if isinstance(value, list) else [value]) for key, value in values[0].items())
+        elif name != KEY:
+            yield (base if base in STEMMED and code in STEMMERS else name), [_plain(value) for value in values]
+
+
+def _plain(value: Any) -> Any:
+    """A stored value as it came; dates as RFC 3339."""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return unpaired(value) if isinstance(value, str) else value
+
+
+class _Marker:
+    """Makes the snippets of one search."""
+
+    def __init__(self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema) -> None:
+        self._searcher, self._query, self._schema = searcher, query, schema
+        self._generators: dict[str, tantivy.SnippetGenerator] = {}
+
+    def snippet(self, name: str, document: tantivy.Document) -> list[Piece]:
+        """The best piece of a field, in pieces; its beginning where nothing in it was searched for."""
+        if name not in self._generators:
+            made = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, name)
+            made.set_max_num_chars(SNIPPET)
+            self._generators[name] = made
+        found = self._generators[name].snippet_from_doc(document)
+        fragment = found.fragment()
+        if not fragment:
+            start = unpaired(str(document.get_first(name))[: 3 * SNIPPET])[:SNIPPET]
+            return [(" ".join(start.split()), False)]
+        return marked(fragment, [(part.start, part.end) for part in found.highlighted()])
+
+
+def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:
+    """A stored text as it was, in pieces; `ranges` count bytes. Of a character stored twice, one mark is enough."""
+    data = fragment.encode()
+    marks: list[bool] = []
+    for number, piece in enumerate(_cut(data, ranges)):
+        marks += [number % 2 == 1] * len(piece.decode(errors="replace"))
+    characters: list[Piece] = []
+    skip = 0
+    for position, character in enumerate(fragment):
+        if skip or character in "\u2060\u200b":
+            if skip and marks[position] and characters:
+                characters[-1] = (characters[-1][0], True)
+            skip = 0 if skip else int(character == "\u2060")
+            continue
+        characters.append((character, marks[position]))
+    return _joined(characters)
+
+
+def _cut(data: bytes, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    """What lies between the ranges, and in them, by turns."""
+    at = 0
+    for start, end in sorted(ranges):
+        yield data[at : max(start, at)]
+        yield data[max(start, at) : max(end, at)]
+        at = max(end, at)
+    yield data[at:]
+
+
+def _joined(characters: Sequence[Piece]) -> list[Piece]:
+    """Characters as pieces of equal kind, white space as single blanks."""
+    pieces: list[Piece] = []
+    for character, found in characters:
+        if pieces and pieces[-1][1] == found:
+            pieces[-1] = (pieces[-1][0] + character, found)
+        else:
+            pieces.append((character, found))
+    return [(re.sub(r"\s+", " ", text), found) for text, found in pieces]

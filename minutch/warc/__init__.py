@@ -1,0 +1,1 @@
+"""WARC and ARC: reader, writer, and the records of a page."""

@@ -1,0 +1,200 @@
+"""The WARC records of a fetched page.
+
+    response     the HTTP head as it was stored (store.http.headers), fitted to the body, and the body
+    resource     the body alone, where there is no head
+    revisit      the head alone: the page had the same bytes as when it was fetched before; nothing at all, if the
+                 server said so (304): the page then looks as it did, and what was said stands in the metadata record
+    request      as it was stored (store.http.request), where that is wished
+    metadata     of the fetch and of the parse: as fields, or {"contentMeta": …, "parseMeta": …} as JSON
+    conversion   the text that parsing found
+
+Source: org.apache.nutch.tools.warc.WARCExporter (WARCReducer), tools.CommonCrawlFormatWARC; ISO 28500:2017, sections
+6.3 to 6.8; the fields of metadata records are those of Heritrix, and of the Common Crawl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from minutch.hadoop.formats.writables import Text
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import (
+    CHAR_ENCODING_FOR_CONVERSION_KEY,
+    IP_ADDRESS_KEY,
+    PROTOCOL_VERSIONS_KEY,
+    REQUEST_KEY,
+    RESPONSE_HEADERS_KEY,
+    RESPONSE_TIME_KEY,
+    Metadata,
+)
+from minutch.records.parsedata import ParseData
+from minutch.records.parsetext import ParseText
+from minutch.records.truncation import is_truncated
+from minutch.warc.httpheaders import fitted_head, rebuilt_head
+from minutch.warc.jsontext import gson, metadata_object, valid
+from minutch.warc.warcfile import FIELDS, PAYLOAD_DIGEST, REQUEST, RESPONSE, WarcFiles, warc_date, warc_fields
+
+LANGUAGE: Final = "WARC-Identified-Content-Language"
+NOT_MODIFIED: Final = "http://netpreserve.org/warc/{}/revisit/server-not-modified"
+IDENTICAL: Final = "http://netpreserve.org/warc/{}/revisit/identical-payload-digest"
+_CIPHER_SUITES_KEY: Final = "_cipher_suites_"
+_DEPTH_KEY: Final = "_depth_"
+_TRUNCATED_REASON_KEY: Final = "http.content.truncated.reason"
+_REASONS: Final = ("length", "time", "disconnect")
+_TLS: Final = "tlsv"
+_DEEPEST: Final = 10_000
+
+
+class Original(NamedTuple):
+    """What a revisit refers to: when the page was fetched, the digest of what it was, and the ID of the record."""
+
+    time: int
+    digest: str
+    id: str = ""
+
+
+def write_page(
+    files: WarcFiles,
+    time: int,
+    target: str,
+    content: Content,
+    *,
+    can_be_cut_off: bool = True,
+    code: int | None = None,
+    digest: str = "",
+) -> str:
+    """A page as a response or resource record; returns its ID. `target` is its URI, `time` when it was fetched (ms).
+
+    `code` is the HTTP status that a head is made of where none was stored; `digest` the page's, where it is known.
+    """
+    head = _head(content, code)
+    more = list(_connection(content.metadata))
+    if can_be_cut_off and is_truncated(content):
+        reason = content.metadata.first(_TRUNCATED_REASON_KEY)
+        more.append(("WARC-Truncated", reason if reason in _REASONS else "unspecified"))
+    if digest:
+        more.append((PAYLOAD_DIGEST, digest))
+    if not head:
+        return files.write("resource", time, target, content.content, content.content_type, head=b"", more=more)
+    return files.write("response", time, target, content.content, RESPONSE, head=head, more=more)
+
+
+def write_revisit(
+    files: WarcFiles,
+    time: int,
+    target: str,
+    content: Content,
+    original: Original | None,
+    *,
+    profile: str,
+    code: int | None,
+    version: str,
+) -> str:
+    """A revisit record; `original` is what the page was like, None if that is not known.
+
+    Replay tools show the original's head where the revisit has none; that of a 304 they would show as it is, without
+    a page. `code` is the HTTP status, None where no HTTP was spoken.
+    """
+    head = b"" if profile == NOT_MODIFIED else _head(content, code)
+    more = [*_connection(content.metadata), ("WARC-Profile", profile.format(version))]
+    if original is not None:
+        more.append((PAYLOAD_DIGEST, original.digest))
+        more.append(("WARC-Refers-To-Target-URI", target))
+        more.append(("WARC-Refers-To-Date", warc_date(original.time, version)))
+        if original.id:
+            more.append(("WARC-Refers-To", original.id))
+    content_type = "" if code is None else RESPONSE
+    return files.write("revisit", time, target, b"", content_type, head=head or None, more=more)
+
+
+def _head(content: Content, code: int | None) -> bytes:
+    """The HTTP head of a page, empty where there is none."""
+    length = len(content.content)
+    head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", length)
+    if not head and code is not None:
+        head = rebuilt_head(code, content.metadata, length)
+    return valid(head).encode()
+
+
+def _connection(metadata: Metadata) -> Iterator[tuple[str, str]]:
+    """The server's address, and which protocols were spoken (store.protocol.versions)."""
+    address = (metadata.first(IP_ADDRESS_KEY) or "").strip()
+    if address:
+        yield "WARC-IP-Address", address
+    for name in filter(None, (metadata.first(PROTOCOL_VERSIONS_KEY) or "").split(",")):
+        yield "WARC-Protocol", f"tls/{name[len(_TLS) :]}" if name.lower().startswith(_TLS) else name
+    suite = (metadata.first(_CIPHER_SUITES_KEY) or "").strip()
+    if suite:
+        yield "WARC-Cipher-Suite", suite
+
+
+def write_request(files: WarcFiles, time: int, target: str, content: Content, page: str) -> None:
+    """The request for the page with the ID `page`, if it was stored."""
+    request = content.metadata.first(REQUEST_KEY) or ""
+    if request.strip():
+        more = [("WARC-Concurrent-To", page)]
+        files.write("request", time, target, valid(request).encode(), REQUEST, more=more)
+
+
+def write_fetch_data(
+    files: WarcFiles,
+    time: int,
+    target: str,
+    datum: CrawlDatum | None,
+    data: ParseData | None,
+    page: str,
+    *,
+    answer: Content | None = None,
+) -> None:
+    """What is known of a fetch and of the page's parse, as fields; nothing if nothing is known.
+
+    `answer` is one whose head stands in no record of its own.
+    """
+    fields = [*_of_fetch(datum), *_of_answer(answer), *_of_parse(data)]
+    if fields:
+        files.write("metadata", time, target, warc_fields(fields), FIELDS, more=[("WARC-Refers-To", page)])
+
+
+def _of_fetch(datum: CrawlDatum | None) -> Iterator[tuple[str, str]]:
+    """How long the answer took (store.response.time), and how far the page is from its seed (scoring-depth)."""
+    took, depth = (None if datum is None else datum.metadata.get(Text(key)) for key in (RESPONSE_TIME_KEY, _DEPTH_KEY))
+    if took is not None:
+        yield "fetchTimeMs", str(took)
+    text = "" if depth is None else str(depth)
+    if text.isascii() and text.isdigit() and 0 < int(text[:6]) <= _DEEPEST:
+        yield "hopsFromSeed", "L" * (int(text) - 1)
+
+
+def _of_answer(answer: Content | None) -> Iterator[tuple[str, str]]:
+    head = "" if answer is None else answer.metadata.first(RESPONSE_HEADERS_KEY) or ""
+    for number, line in enumerate(filter(None, head.split("\r\n"))):
+        yield "http-header" if number else "http-status", line
+
+
+def _of_parse(data: ParseData | None) -> Iterable[tuple[str, str]]:
+    if data is None:
+        return
+    charset = data.parse_meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY)
+    if charset:
+        yield "charset-detected", charset
+    for link in data.outlinks:
+        yield "outlink", link.to_url
+
+
+def write_parse_data(files: WarcFiles, time: int, target: str, data: ParseData, page: str) -> None:
+    """The metadata of a page and of its parse."""
+    meta = {"contentMeta": metadata_object(data.content_meta), "parseMeta": metadata_object(data.parse_meta)}
+    block = f"{gson(meta)}\r\n".encode()
+    files.write("metadata", time, target, block, "application/json", more=[("WARC-Refers-To", page)])
+
+
+def write_parse_text(
+    files: WarcFiles, time: int, target: str, text: ParseText, page: str, *, language: str | None = None, end: str = ""
+) -> None:
+    """The text of a page, with `end` behind it, and its language (ISO 639-3)."""
+    more = [("WARC-Refers-To", page)]
+    if language is not None:
+        more.append((LANGUAGE, language))
+    files.write("conversion", time, target, f"{valid(text.text)}{end}".encode(), "text/plain", more=more)

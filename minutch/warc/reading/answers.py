@@ -1,0 +1,57 @@
+"""What archived answers mean for pages: protocol-archive says it, as if they came from the web now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
+
+from minutch.conf import Configuration
+from minutch.errors import PluginError
+from minutch.plugin import points
+from minutch.plugin.repository import PluginRepository
+from minutch.records.crawldatum import CrawlDatum
+from minutch.warc.reading.visits import Visit
+
+PLUGIN: Final = "protocol-archive"
+LIMIT_PROPERTY: Final = "archive.content.limit"
+LIMIT: Final = 1 << 27
+
+
+@runtime_checkable
+class Replays(Protocol):
+    """What protocol-archive offers beside the extension point."""
+
+    def replayed(self, url: str, datum: CrawlDatum, visit: Visit) -> points.ProtocolOutput:
+        """What a visit means for the page at `url`."""
+        ...
+
+
+def content_limit(conf: Configuration) -> int:
+    """How many bytes of content are kept; below 0: all."""
+    return conf.get_int(LIMIT_PROPERTY, LIMIT)
+
+
+def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
+    """A configuration in which archived answers are kept as they came, whatever is kept of fetched ones."""
+    return conf.with_values(
+        {
+            "archive.files": ",".join(map(str, files)),
+            "plugin.includes": f"{conf.get('plugin.includes', '')}|{PLUGIN}",
+            "http.content.limit": str(content_limit(conf)),
+            "http.agent.name": (conf.get("http.agent.name") or "").strip() or "minutch",
+            "store.http.headers": "true",
+            "store.http.request": "true",
+            "store.ip.address": "true",
+        }
+    )
+
+
+def replays(conf: Configuration) -> Replays:
+    """The plugin that says what answers mean. PluginError if it is not there."""
+    for extension in PluginRepository.of(conf).extensions(points.Protocol.point_id):
+        if extension.plugin.id == PLUGIN:
+            plugin = extension.instance()
+            if isinstance(plugin, Replays):
+                return plugin
+    raise PluginError(f"plugin {PLUGIN} is not there, or excluded by plugin.excludes")

@@ -1,0 +1,248 @@
+"""Archives on disk: which kind a file is, by its first bytes, and the visits in it.
+
+WARC, ARC      plain; gzip or zstd: a member a record, or one for all
+WACZ           a ZIP with WARC files in `archive/`, stored as they are
+CDXJ           lines that say where records lie (`cdxj`)
+a folder       all of these below it, in the order of their names
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from minutch.errors import FormatError, StoreError
+from minutch.warc.reading.arcrecords import ARC
+from minutch.warc.reading.bytesource import ByteSource, IsRecord, Place, PlainSource
+from minutch.warc.reading.cdxj import CDXJ_LINE
+from minutch.warc.reading.gzipsource import GzipSource
+from minutch.warc.reading.records import MOST_BLOCK, Grammar, Record, RecordReader
+from minutch.warc.reading.visits import Visit, arc_visits, warc_visits
+from minutch.warc.reading.warcrecords import WARC
+from minutch.warc.reading.zstdsource import DICTIONARY, FRAME, ZstdSource
+
+log = logging.getLogger(__name__)
+
+NAMES: Final = re.compile(r"(?i)\.(?:w?arc(?:\.gz|\.zst)?|wacz|cdxj?(?:\.gz)?)$")
+"""How files end that are taken from a folder."""
+_HEAD: Final = 1 << 14
+_IN_WACZ: Final = re.compile(r"archive/.*\.w?arc(\.gz|\.zst)?$")
+_GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = b"PK\x03\x04"
+_LOCAL_HEAD: Final = 30
+"""Bytes of an entry's head in a ZIP before its name; two of them, from 26 on, are the length of that."""
+MOST_OPEN: Final = 16
+
+
+def _plain(file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> PlainSource:
+    return PlainSource(file, start, end)
+
+
+GZIP: Final = "gzip"
+ZSTD: Final = "zstd"
+COMPRESSIONS: Final[dict[str, Callable[[BinaryIO, IsRecord, int, int | None], ByteSource]]] = {
+    "": _plain,
+    GZIP: GzipSource,
+    ZSTD: ZstdSource,
+}
+"""How the bytes of an archive are read that is compressed by one of these."""
+
+_VISITS: Final[dict[int, Callable[[Iterable[Record]], Iterator[Visit | Record]]]] = {
+    id(WARC): warc_visits,
+    id(ARC): arc_visits,
+}
+
+
+Through = Callable[[Iterable[Record]], Iterator[Record]]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFile:
+    """A file of records, or a part of a file that is one: an entry of a WACZ."""
+
+    path: Path
+    grammar: Grammar
+    compression: str = ""
+    """The key of COMPRESSIONS."""
+    start: int = 0
+    end: int | None = None
+    entry: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.path}!{self.entry}" if self.entry else str(self.path)
+
+    def open(self, most: int = MOST_BLOCK) -> OpenArchive:
+        """Open it; of longer blocks than `most` bytes the rest is passed over. StoreError if it can't be opened."""
+        return OpenArchive(self, most)
+
+
+class OpenArchive:
+    """The records and visits of an archive."""
+
+    def __init__(self, archive: ArchiveFile, most: int) -> None:
+        self.archive = archive
+        try:
+            file = archive.path.open("rb")
+        except OSError as exc:
+            raise StoreError(f"{archive.path}: can't be read: {exc.strerror}") from exc
+        start = archive.grammar.start
+        self._source = COMPRESSIONS[archive.compression](
+            file, lambda data: bool(start.match(data)), archive.start, archive.end
+        )
+        self.reader = RecordReader(self._source, archive.grammar, archive.name, most=most)
+
+    def visits(self, through: Through = iter) -> Iterator[Visit | Record]:
+        """All visits in order, and the records that belong to none. StoreError if the file can't be read on.
+
+        The records pass `through` on their way.
+        """
+        try:
+            yield from _VISITS[id(self.archive.grammar)](through(self.reader))
+        except OSError as exc:
+            raise StoreError(f"{self.archive.name}: can't be read: {exc.strerror}") from exc
+
+    def visit_at(self, place: Place) -> Visit | None:
+        """The visit whose answer lies at `place`; None if there is none (any more)."""
+        try:
+            record = self.reader.at(place)
+        except OSError as exc:
+            raise StoreError(f"{self.archive.name}: can't be read: {exc.strerror}") from exc
+        found = () if record is None else _VISITS[id(self.archive.grammar)]([record])
+        return next((visit for visit in found if isinstance(visit, Visit)), None)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+
+class OpenArchives:
+    """Archives that are looked into by place, as many of them open as may be."""
+
+    def __init__(self, most: int = MOST_BLOCK) -> None:
+        self._most = most
+        self._open: OrderedDict[ArchiveFile, OpenArchive] = OrderedDict()
+
+    def visit_at(self, archive: ArchiveFile, place: Place) -> Visit | None:
+        """As `OpenArchive.visit_at`."""
+        found = self._open.pop(archive, None) or archive.open(self._most)
+        self._open[archive] = found
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return found.visit_at(place)
+
+    def close(self) -> None:
+        """Close all."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """A file of CDXJ lines. `folders` are where the archives may lie that it names, beside its own."""
+
+    path: Path
+    folders: tuple[Path, ...] = ()
+
+
+def find_archives(paths: Iterable[Path]) -> Iterator[ArchiveFile | IndexFile]:
+    """The archives at `paths` and in the folders there. StoreError or FormatError for what is none."""
+    for path in paths:
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.is_file() and NAMES.search(file.name))
+            if not files:
+                raise StoreError(f"{path}: no archive in this folder (*.warc.gz, *.arc.gz, *.wacz, *.cdxj, …)")
+            yield from find_archives(files)
+        else:
+            yield from _archives_at(path)
+
+
+def _archives_at(path: Path) -> Iterator[ArchiveFile | IndexFile]:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+            if head.startswith(_ZIP):
+                yield from _in_wacz(path)
+                return
+            compression = _compression(head, path.name)
+            first = _first_bytes(file, compression, 0, None)
+    except OSError as exc:
+        raise StoreError(f"{path}: can't be read: {exc.strerror}") from exc
+    grammar = _kind(first, path.name) if head else None
+    if grammar is not None:
+        yield ArchiveFile(path, grammar, compression)
+    elif CDXJ_LINE.match(first):
+        yield IndexFile(path)
+    elif head.strip():
+        raise FormatError("not an archive", path=path, offset=0, expected="WARC, ARC, WACZ or CDXJ", found=head[:16])
+    else:
+        log.warning("%s: empty", path)
+
+
+def _compression(head: bytes, name: str) -> str:
+    """How a file is compressed, by its first bytes, by its name where those are damaged."""
+    if kind_of(head) is not None:
+        return ""
+    if head.startswith(_GZIP) or name.lower().endswith(".gz"):
+        return GZIP
+    return ZSTD if head.startswith((FRAME, DICTIONARY)) or name.lower().endswith(".zst") else ""
+
+
+def _first_bytes(file: BinaryIO, compression: str, start: int, end: int | None) -> bytes:
+    """What an archive begins with, decompressed, as far as it is whole."""
+    source = COMPRESSIONS[compression](file, lambda data: kind_of(data) is not None, start, end)
+    source.more()
+    return source.window
+
+
+def _kind(first: bytes, name: str) -> Grammar | None:
+    """The kind of archive by its first bytes, by its name where those are damaged."""
+    return kind_of(first) or (None if CDXJ_LINE.match(first) else _by_name(name))
+
+
+def kind_of(data: bytes) -> Grammar | None:
+    """The kind of archive that begins with `data`."""
+    return next((grammar for grammar in (WARC, ARC) if grammar.start.match(data.lstrip(b"\r\n"))), None)
+
+
+def _by_name(name: str) -> Grammar | None:
+    """The kind of a file whose beginning is damaged."""
+    found = NAMES.search(name)
+    kind = found[0].lower() if found else ""
+    return WARC if kind.startswith(".warc") else ARC if kind.startswith(".arc") else None
+
+
+def _in_wacz(path: Path) -> Iterator[ArchiveFile]:
+    """The WARC files of a WACZ, where they lie in the ZIP. Source: the WACZ specification, section 5.2."""
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as wacz:
+            entries = [entry for entry in wacz.infolist() if _IN_WACZ.match(entry.filename)]
+            found = []
+            for entry in entries:
+                if entry.compress_type != zipfile.ZIP_STORED:
+                    raise StoreError(f"{path}!{entry.filename}: compressed in the ZIP, where a WACZ has it stored")
+                file.seek(entry.header_offset)
+                head = file.read(_LOCAL_HEAD)
+                start = (
+                    entry.header_offset
+                    + _LOCAL_HEAD
+                    + sum(int.from_bytes(head[at : at + 2], "little") for at in (26, 28))
+                )
+                found.append((entry, start))
+            for entry, start in found:
+                file.seek(start)
+                end, name = start + entry.file_size, entry.filename
+                compression = _compression(file.read(min(_HEAD, entry.file_size)), name)
+                grammar = _kind(_first_bytes(file, compression, start, end), name)
+                assert grammar is not None, "the pattern above is one of names that tell"
+                yield ArchiveFile(path, grammar, compression, start, end, name)
+    except (zipfile.BadZipFile, OSError, NotImplementedError) as exc:
+        raise FormatError(f"not a WACZ ({exc})", path=path, expected="a ZIP") from exc
+    if not entries:
+        raise StoreError(f"{path}: no WARC file in this ZIP (archive/*.warc.gz)")

@@ -1,0 +1,222 @@
+"""The visits that an archive holds: what one request for a URL brought, put together from its records. Pure: no I/O.
+
+    response              the answer, with its head         request      goes with the answer next to it
+    resource              the content alone                 metadata     of an answer: how long it took
+    warcinfo, conversion, …   no visit
+    revisit               "not modified" (304), or "the same content as another visit", which `refers_to` names
+
+Records of one visit stand together: a request counts for the answer to the same URL that stands beside it, metadata for
+the answer before it.
+Source: ISO 28500:2017, section 6; the profiles of revisit records in annex C of WARC 1.0 and section 6.7 of 1.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
+from typing import Final
+
+from minutch.warc.reading.arcrecords import FILE_DESCRIPTION
+from minutch.warc.reading.bytesource import Place
+from minutch.warc.reading.httpmessage import Answer, read_answer
+from minutch.warc.reading.records import Record
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_DIGITS: Final = re.compile(r"[0-9]{4,14}")
+_FIRST: Final = "00000101000000"
+_PAGES: Final = ("http:", "https:", "ftp:", "file:")
+_FETCH_TIME: Final = re.compile(rb"(?im)^fetchTimeMs[ \t]*:[ \t]*([0-9]{1,9})[ \t]*\r?$")
+_METHOD: Final = re.compile(rb"([A-Z]{3,20}) ")
+_NO_TYPE: Final = ("", "-", "no-type", "unk", "alexa/dat")
+_NOT_MODIFIED: Final = 304
+_START: Final = Place(0)
+
+
+class Kind(Enum):
+    """What a visit brought."""
+
+    ANSWER = auto()
+    NOT_MODIFIED = auto()
+    SAME = auto()
+    """The content of another visit; the body is there once that is known."""
+
+
+@dataclass(slots=True)
+class Visit:
+    """One visit. `time` in ms; `answer` is None for content without an HTTP head, which is `body` then."""
+
+    url: str
+    time: int
+    kind: Kind
+    answer: Answer | None
+    body: bytes
+    media_type: str = ""
+    address: str = ""
+    request: bytes = b""
+    took: int | None = None
+    """How long the answer took, in ms."""
+    truncated: str = ""
+    """Why the content is not whole: `length`, `time`, `disconnect`, `unspecified`."""
+    place: Place = _START
+    names: list[str] = field(default_factory=list)
+    """By what other visits may refer to this one: its record, URL and time, the digest of its content."""
+    refers_to: list[str] = field(default_factory=list)
+    """By what this visit knows the one that had the same content, the surest name first."""
+
+    @property
+    def method(self) -> str:
+        """The method of the request, as far as it is known; only the answer to a GET is the page."""
+        found = _METHOD.match(self.request)
+        return "GET" if found is None else found[1].decode()
+
+    @property
+    def status(self) -> int:
+        """The status code; 200 for content that came without one."""
+        if self.kind is Kind.NOT_MODIFIED:
+            return _NOT_MODIFIED
+        return 200 if self.answer is None else self.answer.code
+
+
+def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
+    """The visits of a WARC file, and the records that belong to none."""
+    waiting: Visit | None = None
+    request: Record | None = None
+    for record in records:
+        kind = record.fields.get("warc-type", "")
+        if kind == "request":
+            if waiting is not None and not waiting.request and target_of(record) == waiting.url:
+                waiting.request = record.block
+            else:
+                if request is not None:
+                    yield request
+                request = record
+            continue
+        if kind == "metadata" and waiting is not None and target_of(record) == waiting.url:
+            waiting.took = _took(record.block)
+            continue
+        visit = _visit(record, kind)
+        if visit is None:
+            yield record
+            continue
+        if waiting is not None:
+            yield waiting
+        if request is not None and target_of(request) == visit.url:
+            visit.request = request.block
+        elif request is not None:
+            yield request
+        waiting, request = visit, None
+    if request is not None:
+        yield request
+    if waiting is not None:
+        yield waiting
+
+
+def _took(block: bytes) -> int | None:
+    """How long an answer took, by the fields that Heritrix and Common Crawl write."""
+    found = _FETCH_TIME.search(block)
+    return None if found is None else int(found[1])
+
+
+def target_of(record: Record) -> str:
+    """The URL; some writers put it into angle brackets."""
+    uri = record.fields.get("warc-target-uri", "")
+    return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
+
+
+def _visit(record: Record, kind: str) -> Visit | None:
+    make = _MAKERS.get(kind)
+    url = target_of(record)
+    if make is None or not url.lower().startswith(_PAGES):
+        return None
+    fields = record.fields
+    visit = Visit(url, warc_time(fields.get("warc-date", "")), Kind.ANSWER, None, b"", place=record.place)
+    visit.address = fields.get("warc-ip-address", "")
+    visit.truncated = fields.get("warc-truncated", "") or ("length" if record.is_cut else "")
+    visit.names = _names(
+        fields.get("warc-record-id", ""), url, fields.get("warc-date", ""), fields.get("warc-payload-digest", "")
+    )
+    make(visit, record)
+    return visit
+
+
+def _response(visit: Visit, record: Record) -> None:
+    answer = read_answer(record.block)
+    visit.answer = answer
+    visit.body = record.block if answer is None else answer.body
+    if answer is None:
+        visit.media_type = ""
+    elif answer.code == _NOT_MODIFIED:
+        visit.kind = Kind.NOT_MODIFIED
+    elif not answer.is_whole:
+        visit.truncated = visit.truncated or "disconnect"
+
+
+def _resource(visit: Visit, record: Record) -> None:
+    visit.body, visit.media_type = record.block, record.fields.get("content-type", "")
+
+
+def _revisit(visit: Visit, record: Record) -> None:
+    fields = record.fields
+    visit.answer = read_answer(record.block)
+    if "not-modified" in fields.get("warc-profile", "") or (visit.answer and visit.answer.code == _NOT_MODIFIED):
+        visit.kind = Kind.NOT_MODIFIED
+        return
+    visit.kind, visit.names, visit.truncated = Kind.SAME, [], ""
+    visit.refers_to = _names(
+        fields.get("warc-refers-to", ""),
+        fields.get("warc-refers-to-target-uri", ""),
+        fields.get("warc-refers-to-date", ""),
+        fields.get("warc-payload-digest", ""),
+    )
+
+
+_MAKERS: Final = {"response": _response, "resource": _resource, "revisit": _revisit}
+
+
+def _names(record_id: str, url: str, date: str, digest: str) -> list[str]:
+    named = ((record_id, record_id), (url and date, f"{date} {url}"), (digest, digest.lower()))
+    return [name for given, name in named if given]
+
+
+def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
+    """The visits of an ARC file, and the records that are none: the description of the file, answers of the DNS."""
+    for record in records:
+        fields = record.fields
+        url = fields["url"]
+        if url.startswith(FILE_DESCRIPTION) or not url.lower().startswith(_PAGES):
+            yield record
+            continue
+        answer = read_answer(record.block)
+        body = record.block if answer is None else answer.body
+        visit = Visit(url, arc_time(fields["date"]), Kind.ANSWER, answer, body, place=record.place)
+        visit.media_type = "" if fields["type"] in _NO_TYPE else fields["type"]
+        visit.address = "" if fields["ip"] in ("0.0.0.0", "-") else fields["ip"]
+        if record.is_cut or (answer is not None and not answer.is_whole):
+            visit.truncated = "length" if record.is_cut else "disconnect"
+        if answer is not None and answer.code == _NOT_MODIFIED:
+            visit.kind = Kind.NOT_MODIFIED
+        yield visit
+
+
+def warc_time(text: str) -> int:
+    """A date of WARC's (ISO 8601, to the year or up to nanoseconds) in ms; 0 for what is none."""
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        return arc_time("".join(c for c in text if c.isdigit())[:14])
+    return (date.replace(tzinfo=date.tzinfo or UTC) - _EPOCH) // _MILLISECOND
+
+
+def arc_time(text: str) -> int:
+    """A date of 4 to 14 digits, in UTC, in ms; 0 for what is none."""
+    if not _DIGITS.fullmatch(text):
+        return 0
+    try:
+        date = datetime.strptime(text + _FIRST[len(text) :], "%Y%m%d%H%M%S")
+    except ValueError:
+        return 0
+    return (date.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND

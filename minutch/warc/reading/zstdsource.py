@@ -1,0 +1,135 @@
+"""zstd files, frame after frame, as archives have them: one frame a record, and a dictionary that all of them share.
+
+    file        :=  dictionary?  (frame | skippable)*
+    dictionary  :=  0x184D2A5D, uint32 size, size bytes       both little-endian; the bytes may be a frame
+    skippable   :=  0x184D2A50 … 0x184D2A5F, uint32 size, size bytes: passed over
+
+A decoder of zstd says where data is wrong only by failing, and what it had of the same piece is lost then: so a frame
+that turns out to be damaged is decompressed once more, the piece with the damage byte by byte.
+Source: RFC 8878; the IIPC's Zstandard Compression for WARC Files, version 1.0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO, Final
+
+from minutch.hadoop.formats import zstd
+from minutch.warc.reading.bytesource import PIECE, WHOLE, IsRecord, MemberSource
+
+FRAME: Final = b"\x28\xb5\x2f\xfd"
+DICTIONARY: Final = b"\x5d\x2a\x4d\x18"
+_SKIPPABLE: Final = b"\x2a\x4d\x18"
+"""What follows the first byte of a skippable frame, 0x50 to 0x5f."""
+_SKIPPABLE_HEAD: Final = 8
+_OUT: Final = 1 << 20
+"""Most bytes that come out at once, whatever the data says."""
+_LARGEST_WINDOW: Final = 27
+"""Log2 of the bytes that a frame may look back, as zstd's own program has it."""
+_LARGEST_DICTIONARY: Final = 1 << 27
+_FIRST_BYTES: Final = 1 << 14
+_NO_OFFSET: Final = 1 << 62
+
+
+class ZstdSource(MemberSource):
+    """A zstd file, from `start` up to `end`."""
+
+    magic = FRAME
+    head_size = 4
+
+    def __init__(self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None) -> None:
+        self._decoder: Any = None
+        self._dictionary: Any = None
+        self._fed = self._made = 0
+        self._doubtful = _NO_OFFSET
+        super().__init__(file, is_record, start, end)
+        bad = self._read_dictionary() if bytes(self._peek(len(DICTIONARY))) == DICTIONARY else ""
+        if bad:
+            self._ended, self.damage = True, bad
+        else:
+            self._seek(start)
+            self._pass_over()
+            self._begin(self._offset)
+
+    def _read_dictionary(self) -> str:
+        """Read the dictionary that the file begins with; what is wrong with it, empty if nothing is."""
+        head = bytes(self._peek(_SKIPPABLE_HEAD))
+        size = int.from_bytes(head[len(DICTIONARY) :], "little")
+        self._file.seek(self._offset + _SKIPPABLE_HEAD)
+        data = self._file.read(min(size, _LARGEST_DICTIONARY, self._end - self._file.tell()))
+        try:
+            if data.startswith(FRAME):
+                data = zstd.decompressor(_LARGEST_WINDOW).decompress(data, _LARGEST_DICTIONARY)
+            self._dictionary = zstd.dictionary(data)
+        except (zstd.ZstdError, ValueError) as exc:
+            return f"bad dictionary ({_reason(exc)})"
+        return ""
+
+    def _pass_over(self) -> None:
+        """Go on behind frames that say of themselves that they hold nothing."""
+        while True:
+            head = bytes(self._peek(_SKIPPABLE_HEAD))
+            if len(head) < _SKIPPABLE_HEAD or head[0] >> 4 != 5 or head[1:4] != _SKIPPABLE:
+                return
+            self._seek(min(self._end, self._offset + _SKIPPABLE_HEAD + int.from_bytes(head[4:], "little")))
+
+    def _is_member(self) -> bool:
+        self._pass_over()
+        return super()._is_member()
+
+    def _open_member(self) -> None:
+        self._decoder = zstd.decompressor(_LARGEST_WINDOW, self._dictionary)
+        self._fed, self._made, self._doubtful = self._offset, 0, _NO_OFFSET
+
+    def _inflate(self) -> bytes:
+        piece: bytes | memoryview = b""
+        if self._decoder.needs_input:
+            self._fed = self._offset
+            left = self._doubtful - self._fed
+            piece = self._piece(min(PIECE, left) if left > 0 else 1)
+            if not piece:
+                self._ended, self.damage = True, "cut off"
+                return b""
+        try:
+            data: bytes = self._decoder.decompress(piece, _OUT)
+        except zstd.ZstdError as exc:
+            if self._doubtful == _NO_OFFSET:
+                return self._again()
+            self._ended, self.damage = True, f"bad zstd data ({_reason(exc)})"
+            return b""
+        if self._decoder.eof:
+            self._ended = True
+            self._raw_at -= len(self._decoder.unused_data)
+        self._made += len(data)
+        return data
+
+    def _again(self) -> bytes:
+        """Decompress this frame once more, as far as it came; then what comes of its next bytes, one by one."""
+        doubtful, left = self._fed, self._made
+        self._seek(self._member)
+        self._open_member()
+        self._doubtful = doubtful
+        while left > 0:
+            left -= len(self._inflate())
+        return b""
+
+    def _whole(self, data: bytes, at: int) -> tuple[bytes, int] | None:
+        try:
+            frame = memoryview(data)[at:]
+            size = zstd.frame_size(frame)
+            decoder = zstd.decompressor(_LARGEST_WINDOW, self._dictionary)
+            found: bytes = decoder.decompress(frame[:size], WHOLE)
+        except zstd.ZstdError:
+            return None
+        return (found, size) if decoder.eof else None
+
+    def _first_bytes(self, head: bytes) -> bytes:
+        for data in (head, head[:512]):
+            try:
+                return bytes(zstd.decompressor(_LARGEST_WINDOW, self._dictionary).decompress(data, _FIRST_BYTES))
+            except zstd.ZstdError:
+                pass
+        return b""
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rpartition(": ")[2]

@@ -1,0 +1,22 @@
+"""Reads the times that a page and its headers carry. Pure: no I/O."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+
+from minutch.records.content import Content
+from minutch.records.metadata import CONTENT_FETCH_TIME_KEY
+
+
+def fetch_time(content: Content) -> int | None:
+    """When a page was fetched, in ms; None where its metadata doesn't say it."""
+    text = content.metadata.first(CONTENT_FETCH_TIME_KEY) or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def http_time(text: str) -> int | None:
+    """A date of an HTTP header in ms since 1970; None if it is none."""
+    try:
+        return int(parsedate_to_datetime(text).timestamp()) * 1000
+    except (ValueError, TypeError, OverflowError, OSError, IndexError):
+        return None

@@ -1,0 +1,1 @@
+"""How whole databases are worked on, and by whom: tables and engines."""

@@ -1,0 +1,29 @@
+"""Who runs a job's functions of a partition: this process with its threads, or Spark (`minutch.engine`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from minutch.conf import Configuration
+from minutch.work.engine.interface import Engine, Partition, Shuffled, Source, Task
+
+__all__ = ["Engine", "Partition", "Shuffled", "Source", "Task", "engine_of", "runs_here"]
+
+PROPERTY: Final = "minutch.engine"
+LOCAL: Final = "local"
+
+
+def runs_here(conf: Configuration) -> bool:
+    """Whether jobs run in this process: asked where their engine need not be started."""
+    return conf.get_word(PROPERTY, LOCAL) == LOCAL
+
+
+def engine_of(conf: Configuration) -> Engine:
+    """The engine that `minutch.engine` names. Raises ConfigError where Spark is asked for and not installed."""
+    if runs_here(conf):
+        from minutch.work.engine.local import LocalEngine
+
+        return LocalEngine()
+    from minutch.work.engine.spark import SparkEngine
+
+    return SparkEngine.of(conf)

@@ -1,0 +1,108 @@
+"""How a contest goes, whichever engine brings its rows: best first, some at a time, until no places are left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from minutch.job import Counters
+from minutch.work.engine.interface import Contest, Read, Task
+from minutch.work.tables.spans import Piece
+from minutch.work.tables.window import LAST, Ranks
+
+ALL: Final = (1 << 63) - 1
+"""As many rows as there are."""
+_ROOM: Final = 4
+_MORE_ROOM: Final = 200_000
+"""So many times the places there are, and some more rows, compete at a time: the shares of contests may differ much."""
+_SAMPLES: Final = 1024
+"""Ranks of a sketch."""
+_WORTH: Final = 32 << 20
+"""Bytes of pieces from which on a sample is worth its time."""
+_PART: Final = 64
+_STRETCHES: Final = 4
+_STRETCH: Final = 1 << 16
+"""A sample is one part in so many of a piece, from so many places; at least so many bytes from each."""
+
+
+class Judged(NamedTuple):
+    """What has become of rows."""
+
+    rows: pl.DataFrame
+    """Those that have got a place."""
+    seen: int
+    """How many were looked at."""
+    is_full: bool
+    """Whether no further row can get a place."""
+
+
+def judged(
+    contest: Contest, parts: range, windows: Iterator[Sequence[pl.DataFrame]], counters: Counters, total: int
+) -> Judged:
+    """What becomes of the rows of some contests, of `total` in all; `windows` are tables of them, one at least."""
+    first = next(windows)
+    judge = contest.judge(first, parts)
+    chosen, seen = [judge.choose(first, counters, total)], sum(map(len, first))
+    while not judge.is_full and (tables := next(windows, None)) is not None:
+        chosen.append(judge.choose(tables, counters, total))
+        seen += sum(map(len, tables))
+    return Judged(pl.concat(chosen), seen, judge.is_full)
+
+
+def room_for(places: int | None) -> int:
+    """Rows that are best taken at a time, at the least."""
+    return ALL if places is None else min(_ROOM * places + _MORE_ROOM, ALL)
+
+
+class Sketch(NamedTuple):
+    """How the ranks of a piece's rows are spread: up to each of `ranks`, `step` rows more than up to the one before."""
+
+    rows: int
+    step: int
+    ranks: Ranks
+
+
+@dataclass(frozen=True)
+class Sketching:
+    """A function for `Engine.map`: the sketch of a piece."""
+
+    find: Read[Any]
+    contest: Contest
+
+    def __call__(self, task: Task, piece: Any) -> Sketch:
+        found = [self.contest.ranks_in(table) for table in self.find(task, piece)]
+        ranks = np.sort(np.concatenate([np.empty(0, np.uint64), *found]))
+        step = max(1, -(-len(ranks) // _SAMPLES))
+        return Sketch(len(ranks), step, ranks[step - 1 :: step].copy())
+
+
+def rank_of(sketches: Sequence[Sketch], wanted: float) -> int:
+    """A rank up to which there are `wanted` rows, and few more; LAST where there are not so many."""
+    if not sketches:
+        return LAST
+    ranks = np.concatenate([sketch.ranks for sketch in sketches])
+    steps = np.concatenate([np.full(len(sketch.ranks), sketch.step) for sketch in sketches])
+    order = np.argsort(ranks)
+    enough = int(np.searchsorted(np.cumsum(steps[order]), wanted))
+    return int(ranks[order[enough]]) if enough < len(order) else LAST
+
+
+def sampled(pieces: Sequence[Any]) -> tuple[list[Piece], float]:
+    """Some stretches of each of many pieces, and their share of them; none where all are soon read."""
+    pieces = [piece for piece in pieces if isinstance(piece, Piece)]
+    total = sum(piece.end - piece.start for piece in pieces)
+    if total < _WORTH:
+        return [], 0.0
+    found = [stretch for piece in pieces for stretch in _stretches(piece)]
+    return found, sum(stretch.end - stretch.start for stretch in found) / total
+
+
+def _stretches(piece: Piece) -> list[Piece]:
+    size = piece.end - piece.start
+    length = max(_STRETCH, size // (_STRETCHES * _PART))
+    starts = (piece.start + size * number // _STRETCHES for number in range(_STRETCHES))
+    return [Piece(piece.path, start, min(start + length, piece.end)) for start in starts]

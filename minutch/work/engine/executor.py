@@ -1,0 +1,461 @@
+"""What Spark's executors run: the functions of a job, wrapped in what makes them safe to run again.
+
+Between the two halves of a shuffle travel entries, tables as Arrow IPC, never rows:
+
+    (part, shuffle, piece, number) -> table    the rows of a piece for a partition, `number` in their order
+    (0, shuffle, piece, LAST) -> counts        what the function has counted of the piece, and how many rows it gave;
+                                               or the error that it has raised
+
+Spark delivers each of them once, however often a task had to be run; so counts are never added twice. An error of
+minutch's own is the same at every attempt: it is handed on as a result. All others end the attempt, and Spark tries
+again. Part files are written into a folder of the attempt, of which the driver takes over one for each partition.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import polars as pl
+
+from minutch import log as logs
+from minutch.errors import MinutchError
+from minutch.hadoop.formats.batch import string_column
+from minutch.hadoop.stores import hadoop
+from minutch.job import Counters
+from minutch.work.engine.contests import judged, room_for
+from minutch.work.engine.interface import Contest, Partition, Read, Reduce, Regroup, ShuffledPart, Source, Task, Write
+from minutch.work.engine.shipping import NAME, Packed
+from minutch.work.tables import parallel
+from minutch.work.tables.install import SPILL
+from minutch.work.tables.shuffle import Shuffle, split
+from minutch.work.tables.workfolders import work_folder
+
+LAST: Final = -1
+"""The number of the entry with the counts of a piece."""
+ENTRY: Final = 32 << 20
+"""Bytes of rows, for all partitions together, that become entries at a time."""
+ATTEMPTS: Final = "_temporary"
+"""The folder of the attempts, as Hadoop's FileOutputCommitter calls it."""
+
+Key = tuple[int, int, int, int]
+Entry = tuple[Key, bytes]
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Outcome(NamedTuple):
+    """What came of a piece or a partition: a result, or the error that it ends the job with."""
+
+    result: Any
+    counters: list[Counters]
+    """Of the function, then of each source."""
+    done: int
+    """Records, for progress."""
+    attempt: str = ""
+    """The folder with the part files."""
+    error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a worker process of an executor has to know before anything else."""
+
+    level: int
+    cores: int
+    """Of a task."""
+    conf: Packed
+    files: hadoop.Settings
+    """Of file systems."""
+    folder: Path
+    """Where the driver works: what relative paths are relative to, if it is on this machine."""
+
+
+@lru_cache(maxsize=1)
+def _set_up(setup: Setup) -> None:
+    """Make this process what the driver is: log, public suffixes; once."""
+    logs.configure(sys.stderr, level=setup.level)
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    parallel.limit(setup.cores)
+    here = _local_folder()
+    if setup.folder.is_dir():
+        os.chdir(setup.folder)
+    jars = (*setup.files.jars, str(here / "*"))  # Spark brings those of spark.jars
+    hadoop.use(lambda: setup.files._replace(jars=jars, scratch=str(here)))
+    suffixes = setup.conf.load(_home()).resource("effective_tld_names.dat")
+    if suffixes is not None:
+        from minutch.urls.domains import use_list
+
+        use_list(suffixes)
+
+
+@lru_cache(maxsize=16)
+def _loaded(packed: Packed) -> Any:
+    """A function and what belongs to it; kept, so that plugins and rules are built once in a process."""
+    return packed.load(_home())
+
+
+@dataclass(frozen=True)
+class _Wrapped:
+    """A function as it travels: whoever calls it is this process, set up."""
+
+    setup: Setup
+    packed: Packed
+
+    def load(self) -> Any:
+        _set_up(self.setup)
+        return _loaded(self.packed)
+
+
+@dataclass(frozen=True)
+class MapTask(_Wrapped):
+    """Runs the function of `Engine.map` on the pieces of a Spark partition."""
+
+    def __call__(self, pieces: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
+        function: Callable[[Task, Any], Any] = self.load()
+        for number, piece in pieces:
+            yield number, pickle.dumps(self._outcome(function, piece))
+
+    def _outcome(self, function: Callable[[Task, Any], Any], piece: Any) -> Outcome:
+        done = _Done()
+        task = Task(advance=done)
+        try:
+            return Outcome(function(task, piece), [task.counters], done.count)
+        except MinutchError as error:
+            return Outcome(None, [], 0, error=error)
+
+
+@lru_cache(maxsize=2)
+def _made(packed: Packed) -> Any:
+    """What a function that was sent makes; kept as well."""
+    return _loaded(packed)()
+
+
+@dataclass(frozen=True)
+class StreamTask(_Wrapped):
+    """Runs the function of `Engine.stream` on the items of a Spark partition."""
+
+    def load(self) -> Any:
+        _set_up(self.setup)
+        return _made(self.packed)
+
+    def __call__(self, items: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
+        for number, item in items:
+            try:
+                outcome = Outcome(self.load()(item), [], 0)
+            except MinutchError as error:
+                outcome = Outcome(None, [], 0, error=error)
+            yield number, pickle.dumps(outcome)
+
+
+@dataclass(frozen=True)
+class ShuffleTask(_Wrapped):
+    """Runs the function of `Engine.shuffle`: pieces in, entries out."""
+
+    shuffle: int
+    parts: int
+
+    def __call__(self, pieces: Iterator[tuple[int, Any]]) -> Iterator[Entry]:
+        read: Read[Any] = self.load()
+        for number, piece in pieces:
+            yield from self.entries(read, number, piece)
+
+    def entries(self, read: Read[Any], number: int, piece: Any) -> Iterator[Entry]:
+        """What a piece becomes."""
+        done = _Done()
+        task, found, entries = Task(advance=done), _Done(), 0
+        try:
+            for table in _joined(self.prepared(found.counted(read(task, piece)))):
+                for part, own in enumerate(self.shares(table)):
+                    if len(own):
+                        yield (part, self.shuffle, number, entries), packed_table(own)
+                entries += 1
+            outcome = Outcome(found.count, [task.counters], done.count)
+        except MinutchError as error:
+            outcome = Outcome(None, [], 0, error=error)
+        yield (0, self.shuffle, number, LAST), pickle.dumps(outcome)
+
+    def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
+        """Tables as they travel."""
+        return tables
+
+    def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
+        """A table's rows for each partition."""
+        return split(table, self.parts)
+
+
+RANK: Final = "key"
+"""The column by which a contest's rows are sorted on their way: ranks as bytes."""
+URL: Final = "url"
+"""What `key` is called meanwhile."""
+
+
+@dataclass(frozen=True)
+class EnterTask(ShuffleTask):
+    """The way into a contest: rows up to the rank `last` to the contest that they are in, to be sorted by rank."""
+
+    last: int
+
+    def load(self) -> Any:
+        function, _ = super().load()
+        return function
+
+    @property
+    def _contest(self) -> Contest:
+        contest: Contest = super().load()[1]
+        return contest
+
+    def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
+        """With their ranks."""
+        contest = self._contest
+        for table in tables:
+            found = contest.ranks_in(table)
+            within = found <= np.uint64(self.last)
+            table = table.filter(pl.Series(within))
+            ranks = np.frombuffer(found[within].astype(">u8").tobytes(), np.uint8)
+            places, sizes = np.arange(0, len(ranks), 8), np.full(len(table), 8, np.int32)
+            rank = string_column(RANK, ranks, places, sizes)
+            yield table.select(rank, pl.col("key").alias(URL), pl.exclude("key"))
+
+    def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
+        """By the contest's own rule."""
+        if self.parts == 1:
+            return [table]
+        part = self._contest.parts_of(table.drop(RANK).rename({URL: "key"}))
+        return [table.filter(part == number) for number in range(self.parts)]
+
+
+@dataclass(frozen=True)
+class JudgeTask(_Wrapped):
+    """A contest: its rows in, of `total` in all contests; what has become of them out."""
+
+    total: int
+
+    def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
+        contest: Contest
+        source: ShuffledSource
+        contest, source, budget = self.load()
+        counters = Counters()
+        try:
+            with _opened(part, entries, [source], budget) as (partition,):
+                windows = ([table] for table in _windows(partition.sorted(), room_for(contest.places)))
+                placed = judged(contest, range(part, part + 1), windows, counters, self.total)
+                outcome = Outcome(placed, [counters], 0)
+        except MinutchError as error:
+            outcome = Outcome(None, [], 0, error=error)
+        yield part, pickle.dumps(outcome)
+
+
+def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame]:
+    """Tables of a contest as its rules know them, put together to about `room` rows; at least one."""
+    held: list[pl.DataFrame] = []
+    for table in tables:
+        held.append(table.drop(RANK).rename({URL: "key"}))
+        if sum(map(len, held)) >= room:
+            yield pl.concat(held)
+            held = []
+    if held:
+        yield pl.concat(held)
+
+
+def _joined(tables: Any) -> Iterator[pl.DataFrame]:
+    """Tables put together until they are worth an entry for each partition."""
+    held: list[pl.DataFrame] = []
+    size = 0
+    for table in tables:
+        held.append(table)
+        size += int(table.estimated_size())
+        if size >= ENTRY:
+            yield pl.concat(held)
+            held, size = [], 0
+    if held:
+        yield pl.concat(held)
+
+
+def packed_table(table: pl.DataFrame) -> bytes:
+    """A table as Arrow IPC."""
+    out = io.BytesIO()
+    table.write_ipc(out, compression="lz4")
+    return out.getvalue()
+
+
+def part_of(key: Key) -> int:
+    """The partition of an entry; one function for all shuffles, so that Spark sees that they agree."""
+    return key[0]
+
+
+@dataclass(frozen=True)
+class ShuffledSource:
+    """Stands for the rows of a shuffle in what travels to a `ReduceTask`."""
+
+    number: int
+    schema: pl.Schema
+
+
+@dataclass(frozen=True)
+class RegroupTask(ShuffleTask):
+    """Runs the function of `Engine.regroup`: a partition of one shuffle in, entries of another out."""
+
+    def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[Entry]:  # type: ignore[override]
+        function: Regroup
+        source: ShuffledSource
+        function, source, budget = self.load()
+        with _opened(part, entries, [source], budget) as (partition,):
+            yield from self.entries(function, part, partition)
+
+
+@dataclass(frozen=True)
+class ReduceTask(_Wrapped, Generic[R]):
+    """Runs the function of `Engine.reduce` on a partition: the entries of all shuffles in, its outcome out."""
+
+    folder: Path
+
+    def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
+        yield part, pickle.dumps(self._outcome(part, entries))
+
+    def _outcome(self, part: int, entries: Iterator[Any]) -> Outcome:
+        function: Reduce[R]
+        sources: Sequence[Source | ShuffledSource]
+        function, sources, budget = self.load()
+        attempt = _attempt_folder(self.folder)
+        done = _Done()
+        task = Task(attempt, done, part=part, threads=parallel.workers())
+        with _opened(part, entries, sources, budget) as partitions:
+            try:
+                result = function(task, partitions)
+            except MinutchError as error:
+                return Outcome(None, [], 0, error=error)
+            counters = [task.counters, *(partition.counters for partition in partitions)]
+            return Outcome(result, counters, done.count, attempt.name)
+
+
+@dataclass(frozen=True)
+class WriteTask(_Wrapped):
+    """Runs the function of `Engine.write` on the partitions of a Spark partition, each by itself."""
+
+    folder: Path
+
+    def __call__(self, parts: Iterator[int]) -> Iterator[tuple[int, bytes]]:
+        function: Write[Any] = self.load()
+        for part in parts:
+            yield part, pickle.dumps(self._outcome(function, part))
+
+    def _outcome(self, function: Write[Any], part: int) -> Outcome:
+        attempt = _attempt_folder(self.folder)
+        done = _Done()
+        task = Task(attempt, done, part=part, threads=parallel.workers(), spill=_local_folder())
+        try:
+            result = function(task, range(part, part + 1))
+        except MinutchError as error:
+            return Outcome(None, [], 0, error=error)
+        return Outcome(result, [task.counters], done.count, attempt.name)
+
+
+@contextmanager
+def _opened(
+    part: int, entries: Iterator[Any], sources: Sequence[Source | ShuffledSource], budget: int
+) -> Iterator[list[Partition]]:
+    """The rows of a partition from each source."""
+    with ExitStack() as stack:
+        spill = stack.enter_context(work_folder(_local_folder(), SPILL))
+        inbox = stack.enter_context(_Inbox(spill / "entries"))
+        inbox.take(entries)
+        yield [
+            stack.enter_context(inbox.shuffled(source, budget, spill))
+            if isinstance(source, ShuffledSource)
+            else source.open(part)
+            for source in sources
+        ]
+
+
+class _Inbox:
+    """The entries of a partition, on disk until all have come: Spark hands them over in no order."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w+b")
+        self._places: dict[int, list[tuple[int, int, int, int]]] = {}
+
+    def take(self, entries: Iterator[Any]) -> None:
+        """Put down the entries with tables: (piece, number, offset, size) for each shuffle."""
+        for (_, shuffle, piece, number), value in entries:
+            if number != LAST:
+                place = (piece, number, self._file.tell(), len(value))
+                self._places.setdefault(shuffle, []).append(place)
+                self._file.write(value)
+
+    def shuffled(self, source: ShuffledSource, budget: int, spill: Path) -> _Open:
+        """The rows of a shuffle in the order of the input, sorted as they are asked for."""
+        shuffle = Shuffle(1, source.schema, budget=budget, spill=spill)
+        for _, _, offset, size in sorted(self._places.get(source.number, ())):
+            self._file.seek(offset)
+            shuffle.add(pl.read_ipc(io.BytesIO(self._file.read(size))))
+        return _Open(shuffle)
+
+    def __enter__(self) -> _Inbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+class _Open(ShuffledPart):
+    """A partition whose spilled rows go away at the end."""
+
+    def __init__(self, shuffle: Shuffle) -> None:
+        super().__init__(shuffle, 0)
+
+    def __enter__(self) -> _Open:
+        self.shuffle.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shuffle.__exit__(None, None, None)
+
+
+@dataclass
+class _Done:
+    """Counts records, for progress, which the driver shows."""
+
+    count: int = field(default=0)
+
+    def __call__(self, count: int = 1) -> None:
+        self.count += count
+
+    def counted(self, tables: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """The tables; their rows are counted."""
+        for table in tables:
+            self.count += len(table)
+            yield table
+
+
+def _attempt_folder(folder: Path) -> Path:
+    """A new folder for the part files of this attempt. The one above is gone when the job is over: no late writer."""
+    from pyspark import TaskContext
+
+    context: Any = TaskContext.get()
+    attempt = folder / ATTEMPTS / f"{context.stageId()}-{context.taskAttemptId()}"
+    attempt.mkdir()
+    return attempt
+
+
+@lru_cache(maxsize=1)
+def _local_folder() -> Path:
+    """A folder of this executor's on its own disk; found before the process goes anywhere else."""
+    from pyspark import SparkFiles
+
+    return Path(SparkFiles.getRootDirectory()).absolute()
+
+
+def _home() -> Path:
+    """Where the archive is, if one was sent."""
+    return _local_folder() / NAME

@@ -1,0 +1,270 @@
+"""What jobs ask of an engine, and what their functions of a partition are given.
+
+A job is a few verbs, and knows nothing of who does them:
+
+    map       a function of a piece of the input (a part file, or a stretch of one); its results, in input order
+    shuffle   a function of a piece of the input that gives rows, which come together in partitions as Hadoop's do
+    reduce    a function of a partition: it is given the rows of it from each source, and writes its part files
+    stream    a function of an item; its results, in order, as they come: not all have to be there at a time
+    contest   a function of a piece of the input that gives rows, of which the best get places by the rules of a contest
+    write     a function of some partitions, as many as the engine likes: it finds its input itself, in files that are
+              in order already, and writes their part files
+
+Every function is given a `Task`: where its files belong, and what it counts. It changes nothing else, so that it may
+run anywhere, and again where it was lost. What is counted is added up once for each piece and partition, whoever ran
+it how often; and the order of equals is that of the input, whoever was first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from minutch.conf import Configuration
+from minutch.job import Counters, Progress
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.work.tables.merge import Rows
+    from minutch.work.tables.shuffle import Shuffle
+    from minutch.work.tables.spans import Place
+    from minutch.work.tables.window import Ranks
+
+T = TypeVar("T")
+R = TypeVar("R")
+T_contra = TypeVar("T_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+
+def _nobody_looks(count: int) -> None:
+    """Progress that is not shown."""
+
+
+@dataclass
+class Task:
+    """What a function of a piece or a partition is given."""
+
+    folder: Path = Path()
+    """Where its part files belong."""
+    advance: Callable[[int], None] = _nobody_looks
+    """Takes the number of records that are done."""
+    counters: Counters = field(default_factory=Counters)
+    part: int = 0
+    """The number of the partition."""
+    threads: int = 0
+    """Threads that it may use (0 = one per core)."""
+    spill: Path = Path()
+    """Where what does not fit into memory may lie meanwhile (`Engine.write`)."""
+
+
+class Partition(Protocol):
+    """The rows of one partition from one source."""
+
+    @property
+    def counters(self) -> Counters:
+        """What was left out as they were read."""
+
+    def sorted(self) -> Iterator[pl.DataFrame]:
+        """The rows in frames sorted by key (at least one frame); see `tables.merge` for streams."""
+
+    def grouped(self) -> Iterator[pl.DataFrame]:
+        """The rows in frames over which no key is spread, those of a key in the order of the input."""
+
+    def ordered(self) -> Iterator[tuple[pl.DataFrame, Rows]]:
+        """As `sorted`, but in frames that are not sorted, each with the numbers of its rows in order."""
+
+
+class Source(Protocol):
+    """Rows in partitions: what was shuffled, or the parts of a database as they are."""
+
+    @property
+    def counters(self) -> Counters:
+        """What was left out on the way; known when all partitions have been read."""
+
+    def open(self, part: int) -> Partition:
+        """The rows of a partition; nothing is read yet."""
+
+
+class Shuffled(Source, Protocol):
+    """The rows of a shuffle. Its counters are known at once."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+
+
+@dataclass(frozen=True)
+class ShuffledPart:
+    """A partition that was shuffled in this process."""
+
+    shuffle: Shuffle
+    part: int
+    counters: Counters = field(default_factory=Counters)
+
+    def sorted(self) -> Iterator[pl.DataFrame]:
+        """See `Shuffle.sorted`."""
+        return self.shuffle.sorted(self.part)
+
+    def grouped(self) -> Iterator[pl.DataFrame]:
+        """See `Shuffle.grouped`."""
+        return self.shuffle.grouped(self.part)
+
+    def ordered(self) -> Iterator[tuple[pl.DataFrame, Rows]]:
+        """See `Shuffle.ordered`."""
+        return self.shuffle.ordered(self.part)
+
+
+Read = Callable[[Task, T], Iterable["pl.DataFrame"]]
+"""A function of a piece of the input that gives rows: tables with a `key`."""
+Regroup = Callable[[Task, Partition], Iterable["pl.DataFrame"]]
+"""A function of a partition that gives rows."""
+Reduce = Callable[[Task, Sequence[Partition]], R]
+"""A function of a partition: of its rows from each source."""
+
+
+class Function(Protocol[T_contra, R_co]):
+    """A function of an item that a process makes once, for many."""
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether it lets go of Python's lock, so that threads get on side by side."""
+
+    def __call__(self, item: T_contra, /) -> R_co:
+        """The result for an item."""
+
+
+class Judge(Protocol):
+    """Gives places to rows that come best first, some at a time."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further row can get a place."""
+
+    def choose(self, tables: Sequence[pl.DataFrame], counters: Counters, total: int) -> pl.DataFrame:
+        """The rows of all `tables` that get a place; of the others each is counted. There are `total` in all."""
+
+
+class Contest(Protocol):
+    """The rules by which rows compete for places: in one contest, or in several, each with places of its own."""
+
+    @property
+    def parts(self) -> int:
+        """How many contests there are."""
+
+    @property
+    def places(self) -> int | None:
+        """How many rows may get a place, in all contests; None where all of them have to be there at a time."""
+
+    def ranks_in(self, table: pl.DataFrame) -> Ranks:
+        """The rank of each row: lower ones come first."""
+
+    def parts_of(self, table: pl.DataFrame) -> pl.Series:
+        """The contest of each row (its number, from 0)."""
+
+    def judge(self, tables: Sequence[pl.DataFrame], parts: range) -> Judge:
+        """For some of the contests, of which `tables` have the first rows."""
+
+
+class Placed(NamedTuple):
+    """How a contest has ended."""
+
+    rows: pl.DataFrame
+    """Those that have got a place, in no order."""
+    left: int
+    """How many were not looked at, as no places were left."""
+
+
+Write = Callable[[Task, range], R]
+"""A function of some partitions, given by their numbers."""
+
+
+class Engine(Protocol):
+    """Runs the functions of jobs. What they raise ends the job, as if it had been raised here."""
+
+    @property
+    def host(self) -> str | None:
+        """The name by which functions that run elsewhere reach this machine; None if they run in this process."""
+
+    @property
+    def tasks(self) -> int:
+        """How many functions run at the same time, each in a process of its own."""
+
+    def cancel(self) -> None:
+        """End what runs elsewhere; who waits for it gets MinutchError. A signal's handler may call it."""
+
+    def pieces(self, paths: Iterable[Path]) -> list[Place]:
+        """Part files as pieces for `map` and `shuffle`, in their order."""
+
+    def map(
+        self, function: Callable[[Task, T], R], pieces: Sequence[T], counters: Counters, progress: Progress
+    ) -> Iterator[R]:
+        """The results of `function` on each piece, in order."""
+
+    def shuffle(
+        self,
+        read: Read[T],
+        pieces: Sequence[T],
+        schema: pl.Schema,
+        conf: Configuration,
+        progress: Progress | None,
+        *,
+        spill: Path,
+        share: int = 2,
+    ) -> AbstractContextManager[Shuffled]:
+        """The rows that `read` gives of each piece, in as many partitions as the job makes.
+
+        What does not fit into 1/`share` of the memory goes to a folder in `spill`. At the end it is gone.
+        """
+
+    def regroup(
+        self,
+        function: Regroup,
+        source: Shuffled,
+        schema: pl.Schema,
+        conf: Configuration,
+        *,
+        spill: Path,
+        share: int = 2,
+    ) -> AbstractContextManager[Shuffled]:
+        """The rows that `function` gives of each partition, in partitions by their own keys; see `shuffle`."""
+
+    def given(self, rows: Shuffle) -> Source:
+        """Rows that this process has put into a shuffle itself."""
+
+    def reduce(
+        self,
+        function: Reduce[R],
+        sources: Sequence[Source],
+        parts: int,
+        folder: Path,
+        counters: Counters,
+        progress: Progress | None,
+    ) -> list[R]:
+        """The results of `function` for each partition, in order; then all their files are in `folder`."""
+
+    def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
+        """The results of `make()` on each item, in order. Items are taken as they are needed, in this thread."""
+
+    def contest(
+        self,
+        find: Read[T],
+        pieces: Sequence[T],
+        contest: Contest,
+        schema: pl.Schema,
+        conf: Configuration,
+        counters: Counters,
+        progress: Progress,
+    ) -> Placed:
+        """Who gets a place among the rows (of `schema`) that `find` gives of each piece."""
+
+    def write(
+        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+    ) -> list[R]:
+        """The results of `function` for all partitions, in order; then all their files are in `folder`.
+
+        The files are the same whichever partitions go together: it saves to do many of them in one go.
+        """

@@ -1,0 +1,212 @@
+"""The engine of one machine: this process and its threads.
+
+Kernels and Polars let go of Python's lock, and reading decodes on all cores by itself: pieces are read one after the
+other, partitions are worked on side by side. What is written in order needs no tables: they are loaded where rows are
+shuffled, for a process that has not loaded them can be forked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from minutch.conf import Configuration
+from minutch.job import Counters, Progress
+from minutch.work.engine.interface import (
+    Contest,
+    Function,
+    Partition,
+    Placed,
+    Read,
+    Reduce,
+    Regroup,
+    Shuffled,
+    ShuffledPart,
+    Source,
+    Task,
+    Write,
+)
+from minutch.work.engine.pool import mapped
+from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts, ordered, workers
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.work.tables.shuffle import Shuffle
+    from minutch.work.tables.spans import Place
+
+_SHARE: Final = 4
+"""Of `minutch.memory`, for the rows of a contest."""
+_ROW: Final = 150
+"""What one of these takes of memory, about; its strings lie in files."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A shuffle as a source."""
+
+    shuffle: Shuffle
+    counters: Counters = field(default_factory=Counters)
+
+    @property
+    def rows(self) -> int:
+        return self.shuffle.rows
+
+    def open(self, part: int) -> Partition:
+        return ShuffledPart(self.shuffle, part)
+
+
+class LocalEngine:
+    """See `Engine`."""
+
+    host = None
+    tasks = 1
+
+    def cancel(self) -> None:
+        """Nothing runs elsewhere."""
+
+    def pieces(self, paths: Iterable[Path]) -> list[Place]:
+        """Whole files: each is read by all cores."""
+        return list(paths)
+
+    def map(
+        self, function: Callable[[Task, T], R], pieces: Sequence[T], counters: Counters, progress: Progress
+    ) -> Iterator[R]:
+        """One piece after the other."""
+        task = Task(advance=progress.advance, counters=counters)
+        return (function(task, piece) for piece in pieces)
+
+    @contextmanager
+    def shuffle(
+        self,
+        read: Read[T],
+        pieces: Sequence[T],
+        schema: pl.Schema,
+        conf: Configuration,
+        progress: Progress | None,
+        *,
+        spill: Path,
+        share: int = 2,
+    ) -> Iterator[Shuffled]:
+        """Through memory, and disk where it does not suffice."""
+        from minutch.work.tables.shuffle import Shuffle
+
+        task = Task() if progress is None else Task(advance=progress.advance)
+        with Shuffle(number_of_parts(conf), schema, budget=memory_budget(conf) // share, spill=spill) as shuffle:
+            for piece in pieces:
+                for frame in read(task, piece):
+                    shuffle.add(frame)
+            yield _Rows(shuffle, task.counters)
+
+    def regroup(
+        self,
+        function: Regroup,
+        source: Shuffled,
+        schema: pl.Schema,
+        conf: Configuration,
+        *,
+        spill: Path,
+        share: int = 2,
+    ) -> AbstractContextManager[Shuffled]:
+        """One partition after the other."""
+
+        def read(task: Task, part: int) -> Iterable[pl.DataFrame]:
+            return function(task, source.open(part))
+
+        parts = range(number_of_parts(conf))
+        return self.shuffle(read, parts, schema, conf, None, spill=spill, share=share)
+
+    def given(self, rows: Shuffle) -> Source:
+        """As they are."""
+        return _Rows(rows)
+
+    def reduce(
+        self,
+        function: Reduce[R],
+        sources: Sequence[Source],
+        parts: int,
+        folder: Path,
+        counters: Counters,
+        progress: Progress | None,
+    ) -> list[R]:
+        """Partitions side by side; where there are few, each uses all cores."""
+        threads = 1 if parts >= workers() else 0
+
+        def work(part: int) -> tuple[R, list[Counters]]:
+            task = Task(folder, part=part, threads=threads)
+            if progress is not None:
+                task.advance = progress.advance
+            partitions = [source.open(part) for source in sources]
+            result = function(task, partitions)
+            return result, [task.counters, *(partition.counters for partition in partitions)]
+
+        results = for_each(work, range(parts))
+        for _, counted in results:
+            for total, own in zip([counters, *(source.counters for source in sources)], counted, strict=True):
+                total.merge(own)
+        return [result for result, _ in results]
+
+    def stream(self, make: Callable[[], Function[T, R]], items: Iterable[T]) -> Iterator[R]:
+        """By threads, or by processes where plugins work document by document."""
+        function = make()
+        return ordered(function, items) if function.is_columnar else mapped(make, items)
+
+    def contest(
+        self,
+        find: Read[T],
+        pieces: Sequence[T],
+        contest: Contest,
+        schema: pl.Schema,
+        conf: Configuration,
+        counters: Counters,
+        progress: Progress,
+    ) -> Placed:
+        """A window of the best after the other; for each the pieces are read, side by side.
+
+        The first has what is likely to be wanted, or all rows if there is memory for them; the others all that there is
+        memory for: each takes another reading.
+        """
+        from minutch.work.engine.contests import judged, room_for
+        from minutch.work.tables.window import LAST, Window
+
+        likely = room_for(contest.places)
+        most = max(likely, memory_budget(conf) // _SHARE // _ROW)
+
+        def enter(window: Window, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
+            number, piece = numbered
+            rows = 0
+            for at, table in enumerate(find(task, piece)):
+                window.add((number, at), table)
+                rows += len(table)
+            return rows, task.counters
+
+        def windows(window: Window) -> Iterator[list[pl.DataFrame]]:
+            yield window.tables()
+            while window.last < LAST:
+                window = Window(window.last + 1, most, 2 * most, contest.ranks_in)
+                for_each(partial(enter, window, task=Task()), enumerate(pieces))
+                yield window.tables()
+
+        first = Window(0, likely, 2 * most, contest.ranks_in)
+        entered = for_each(lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces))
+        total = sum(rows for rows, _ in entered)
+        for _, counted in entered:
+            counters.merge(counted)
+        placed = judged(contest, range(contest.parts), windows(first), counters, total)
+        return Placed(placed.rows, total - placed.seen)
+
+    def write(
+        self, function: Write[R], parts: int, folder: Path, counters: Counters, progress: Progress | None
+    ) -> list[R]:
+        """All in one go, in this thread."""
+        task = Task(folder, counters=counters, spill=folder.parent)
+        if progress is not None:
+            task.advance = progress.advance
+        return [function(task, range(parts))]

@@ -1,0 +1,196 @@
+"""Spark's driver: started in this process, once, for the master that `spark.master` names (all cores of this machine
+without it); every property whose name begins with `spark.` is Spark's.
+
+Executors find minutch, the plugins and the configuration where they lie on this machine; of a cluster of other
+machines, in the archive that it sends along. PySpark is an extra of the package.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, Final, TypeVar
+
+from minutch import scratch
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, MinutchError
+from minutch.hadoop.stores.hadoop import find_java
+from minutch.work.engine.shipping import NAME, write_archive
+
+log = logging.getLogger(__name__)
+
+MASTER: Final = "spark.master"
+CORES: Final = "spark.task.cpus"
+PYTHON: Final = "spark.pyspark.python"
+_PREFIX: Final = "spark."
+_ARCHIVES: Final = "spark.archives"
+_PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
+_LOG4J: Final = Path(__file__).parent / "log4j2.properties"
+_PACKAGES: Final = Path(__file__).resolve().parents[3]
+"""Where minutch lies."""
+
+_GREETINGS: Final = (
+    "WARNING: Using incubator modules",
+    "Using Spark's default log4j profile",
+    "Setting default log level to",
+    "To adjust logging level use",
+)
+"""How lines begin that Java and Spark write at every start."""
+
+R = TypeVar("R")
+
+_lock = Lock()
+_running: dict[tuple[tuple[tuple[str, str], ...], tuple[Path, ...]], Any] = {}
+
+
+def context_of(conf: Configuration) -> Any:
+    """The SparkContext for a configuration: the one that is there if it was made for the same properties of Spark's.
+
+    On a cluster the folders of the configuration have to be the same as well: they are in the archive.
+
+    Raises ConfigError where PySpark is not installed, or no Java is found.
+    """
+    wanted = _properties(conf)
+    is_local = wanted[MASTER].startswith("local")
+    key = tuple(sorted(wanted.items())), () if is_local else tuple(conf.conf_dirs)
+    with _lock:
+        if key not in _running:
+            stop()
+            folder = scratch.make("spark")  # executors take the archive from here
+            if not is_local:
+                wanted |= _shipped(conf, folder, wanted)
+            _running[key] = _started(wanted)
+            atexit.register(scratch.remove, folder)
+            atexit.register(stop)
+        return _running[key]
+
+
+def _shipped(conf: Configuration, folder: Path, wanted: Mapping[str, str]) -> dict[str, str]:
+    """The properties by which executors get the archive, and find minutch in it."""
+    path = folder / f"{NAME}.tar"
+    write_archive(conf, path)
+    archives = ",".join(filter(None, (wanted.get(_ARCHIVES), f"{path}#{NAME}")))
+    return {_ARCHIVES: archives, _PYTHONPATH: NAME}
+
+
+def running() -> Any:
+    """The SparkContext of this process; None if there is none."""
+    return next(iter(_running.values()), None)
+
+
+def stop() -> None:
+    """End Spark in this process."""
+    while _running:
+        _running.popitem()[1].stop()
+
+
+def _properties(conf: Configuration) -> dict[str, str]:
+    """Spark's properties: minutch's own defaults for them, then the user's."""
+    own = {name: value for name, value in conf.items() if name.startswith(_PREFIX)}
+    master = own.setdefault(MASTER, "local[*]")
+    found = {
+        "spark.app.name": "minutch",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.shuffle.compress": "false",  # the tables are compressed
+        _PYTHONPATH: str(_PACKAGES),
+        "spark.executorEnv.PYTHONWARNINGS": "ignore::FutureWarning",  # PySpark's, about versions of pandas
+        "spark.executorEnv.POLARS_MAX_THREADS": own.get(CORES, "1"),
+    }
+    if master.startswith("local"):
+        # Java keeps the properties of the first session: there would be the archive of a cluster that came before.
+        found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", _ARCHIVES: ""}
+    found |= own
+    options = f"-Dlog4j2.configurationFile={_LOG4J} {found.get('spark.driver.extraJavaOptions', '')}"
+    return found | {"spark.driver.extraJavaOptions": options.strip()}
+
+
+def _started(properties: dict[str, str]) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
+            from pyspark import SparkConf, SparkContext
+            from pyspark.java_gateway import launch_gateway
+    except ImportError as exc:
+        raise ConfigError(
+            f"minutch.engine=spark needs PySpark, which is not installed ({exc})",
+            hint="pip install 'minutch[spark]'; it needs Java 17 or newer",
+        ) from exc
+    find_java()
+    log.info("Spark: starting at %s", properties[MASTER])
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.getLogger().addFilter(_is_no_retry)
+    conf = SparkConf().setAll(list(properties.items()))
+    with _heard() as stderr:
+        try:
+            gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": stderr})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                context = SparkContext(gateway=gateway, conf=conf)
+        except Exception as exc:
+            if "JAVA_GATEWAY_EXITED" in str(exc) or isinstance(exc, OSError):
+                raise ConfigError("Java, 17 or newer, is needed, and Spark's ended as it began") from exc
+            raise MinutchError(f"Spark could not be started at {properties[MASTER]}: {_first_line(exc)}") from exc
+    context.pythonExec = properties.get(PYTHON, sys.executable)
+    return context
+
+
+@contextmanager
+def _heard() -> Iterator[int]:
+    """A descriptor for the errors that Java writes: they come out on ours, without what says only that it is there."""
+    ear, mouth = os.pipe()
+
+    def pass_on() -> None:
+        with os.fdopen(ear, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if not line.startswith(_GREETINGS):
+                    sys.stderr.write(line)
+
+    Thread(target=pass_on, name="spark-stderr", daemon=True).start()
+    try:
+        yield mouth
+    finally:
+        os.close(mouth)
+
+
+def _is_no_retry(record: logging.LogRecord) -> bool:
+    """Whether a line of the log is another than that of py4j's second try, which it writes with a traceback."""
+    return record.msg != "Exception while sending command."
+
+
+def run(context: Any, action: Callable[[], R]) -> R:
+    """What an action on Spark returns. Raises MinutchError where a task has failed too often."""
+    try:
+        return action()
+    except KeyboardInterrupt:
+        context.cancelAllJobs()
+        raise
+    except MinutchError:
+        raise
+    except Exception as exc:
+        log.debug("Spark", exc_info=exc)
+        raise MinutchError(f"a task failed on Spark: {_cause(exc)}") from exc
+
+
+def _cause(error: Exception) -> str:
+    """The last line of the Python traceback in an error of Spark's, else what Java calls it, else its first line."""
+    lines = str(error).splitlines()
+    start = next(
+        (number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line), len(lines)
+    )
+    own = takewhile(lambda line: not line.startswith("\tat "), lines[start + 1 :])
+    found = [line for line in own if line.strip() and not line[0].isspace()]
+    found = found or [line.removeprefix(": ") for line in lines[1:2]]
+    return found[-1] if found else _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,194 @@
+"""A database directory as Nutch keeps it: partitions under `current`, a lock, and a safe way to replace it.
+
+    <db>/current/part-r-NNNNN/{data,index}      part-NNNNN in databases of older Nutch
+    <db>/old/…                                  the one before
+    <db>/.locked                                see `lock`
+
+CrawlDb and LinkDb are this with their own records. A database that shares its folder with others has a name of its own
+in the place of `current`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from minutch.errors import StoreError
+from minutch.hadoop.formats.javahash import partition
+from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
+from minutch.hadoop.formats.keyorder import TEXT
+from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.stores import as_path, is_local
+from minutch.work.tables import install
+from minutch.work.tables.lock import lock
+
+log = logging.getLogger(__name__)
+
+_PART = re.compile(r"part-(?:[rm]-)?(\d{5,})")
+_SAMPLE = 64
+"""Keys that show whether a part is a hash partition."""
+_ENTRIES = 1000
+"""Entries of an index that show how many records a part has, within a little."""
+_AT_A_TIME = 16
+"""Parts of a store that are looked into side by side."""
+
+T = TypeVar("T")
+
+
+def part_name(index: int) -> str:
+    """The name of a part file or directory, as Hadoop's FileOutputFormat gives it to a reducer's output."""
+    return f"part-r-{index:05d}"
+
+
+def part_paths(directory: Path) -> list[Path]:
+    """The part files or directories in `directory`, in the order of their numbers."""
+    found = [(int(match[1]), path) for path in directory.iterdir() if (match := _PART.fullmatch(path.name))]
+    return [path for _, path in sorted(found)]
+
+
+def are_partitions(files: Sequence[Path], parts: int) -> bool:
+    """Whether files of records are the partitions that a job of so many parts makes, judging each by its first keys."""
+    return len(files) == parts and all(_each(lambda file: _belongs(file[1], file[0], parts), [*enumerate(files)]))
+
+
+def is_partitioned(db: Database, parts: int) -> bool:
+    """Whether the parts of a database are the partitions of a job of so many; one that has none is in order as well."""
+    files = [path / DATA if path.is_dir() else path for path in db.parts()]
+    return not files or are_partitions(files, parts)
+
+
+def _belongs(path: Path, part: int, parts: int) -> bool:
+    if parts == 1:
+        return True
+    with SequenceFileReader(path) as reader:
+        if reader.key_class != TEXT:
+            return False
+        keys = [DataInput(key).read_text_bytes() for key, _ in islice(reader.stored(), _SAMPLE)]
+    return all(partition(key, parts) == part for key in keys)
+
+
+def record_estimate(parts: Iterable[Path]) -> int:
+    """About how many records these MapFiles have; for progress."""
+    return sum(_each(lambda file: _records(file[1]), [*enumerate(parts)]))
+
+
+def _each(look: Callable[[tuple[int, Path]], T], files: Sequence[tuple[int, Path]]) -> Iterable[T]:
+    """What is seen in each of some files: one after the other, those of a store side by side, as each takes a while."""
+    if all(is_local(path) for _, path in files):
+        return map(look, files)
+    from minutch.work.tables.parallel import for_each
+
+    return for_each(look, files, _AT_A_TIME)
+
+
+def _records(part: Path) -> int:
+    """Counted where there are few, else by the index: an entry for 128 records, and where the last of some begins."""
+    if not (part / INDEX).is_file():
+        return 0
+    with SequenceFileReader(part / INDEX) as reader:
+        positions = [int.from_bytes(value, "big") for _, value in islice(reader, _ENTRIES)]
+    if len(positions) < 2:
+        with SequenceFileReader(part / DATA) as reader:
+            return sum(1 for _ in reader)
+    first, last, size = positions[0], positions[-1], (part / DATA).stat().st_size
+    return (len(positions) - 1) * INDEX_INTERVAL * (size - first) // (last - first)
+
+
+class Database:
+    """The database at `path`, which need not exist yet."""
+
+    name: str = install.CURRENT
+    """The directory of the partitions."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = as_path(path)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    @property
+    def current(self) -> Path:
+        """The directory of the partitions. While an interrupted replacement left none, the whole one of old and new."""
+        current = self.path / self.name
+        if not current.exists():
+            for path in install.beside(self.path, self.name):
+                if path.exists():
+                    return path
+        return current
+
+    def exists(self) -> bool:
+        """Whether there is a database to read."""
+        return self.current.is_dir()
+
+    def parts(self) -> list[Path]:
+        """The directories of the partitions, in order; none where the database does not exist."""
+        return part_paths(self.current) if self.exists() else []
+
+    def estimate(self) -> int:
+        """About how many records there are, 0 where there is no database."""
+        return record_estimate(self.parts())
+
+    def require_parts(self) -> list[Path]:
+        """As `parts`. Raises StoreError where the database does not exist."""
+        if not self.exists():
+            raise StoreError(f"Input path does not exist: {self.path / self.name}")
+        return self.parts()
+
+    def require_class(self, value_class: str) -> None:
+        """Raise FormatError if the database is one of other records; for jobs that come to its records late."""
+        from minutch.work.tables.spans import SpannedFile, data_file
+
+        for part in self.parts()[:1]:
+            SpannedFile(data_file(part)).require(value_class)
+
+    def lookup(self, url: str) -> bytes | None:
+        """The serialized record of `url`, found through the MapFile's index; None if there is none."""
+        from minutch.hadoop.formats.javahash import partition
+
+        key = encode_text(url)
+        parts = self.require_parts()
+        home = partition(key, len(parts)) if parts else 0
+        for part in [*parts[home : home + 1], *parts[:home], *parts[home + 1 :]]:
+            with MapFileReader(part) as reader:
+                value = reader.get(encode_vlong(len(key)) + key)
+            if value is not None:
+                return value
+        return None
+
+    @contextmanager
+    def lock(self, force: bool = False) -> Iterator[Path]:
+        """Hold the database's lock, with all cleared away that a killed job left behind.
+
+        Raises LockedError; `force` goes past any other's lock.
+        """
+        made = not self.path.exists()
+        install.make_directory(self.path)
+        try:
+            with lock(self.path, force) as path:
+                install.recover(self.path)
+                yield path
+        except BaseException:
+            if made:
+                with suppress(OSError):  # there is something in it
+                    self.path.rmdir()
+            raise
+
+    @contextmanager
+    def replacement(self, *, keep_old: bool) -> Iterator[Path]:
+        """A new, empty directory for the next database; it becomes `current` at the end, or goes away on an error.
+
+        The caller holds the lock. `keep_old` keeps the database that is replaced as `old` (else that goes too).
+        """
+        new = install.new_directory(self.path)
+        try:
+            yield new
+            install.install(self.path, new, keep_old=keep_old, name=self.name)
+        except BaseException:
+            install.discard(self.path, new)
+            raise

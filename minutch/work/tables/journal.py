@@ -1,0 +1,127 @@
+"""Folders moved into their places where a rename copies file by file (s3a and the like).
+
+    <folder>/.journal := JSON {"owner": the process that is at it, as in a lock,
+                               "moves": [[source, target], ...]}     what is left to do, in this order
+
+The folder is a database, or a segment. Sources and targets are paths below the folder above it; without a target, the
+source is removed. The journal is one file, there or not. Once it is written, all that is to come is complete: whoever
+goes on does the rest, file by file, each of which may be done again. In between the folder is not whole: nobody may
+read it, and who reads segments looks for the journal first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from minutch.errors import StoreError
+from minutch.hadoop.stores import StorePath, remove_tree
+from minutch.work.tables.lock import Owner
+from minutch.work.tables.parallel import for_each
+
+JOURNAL: Final = ".journal"
+_AT_A_TIME: Final = 16
+"""Files that are moved side by side: the store copies them, and each takes it a while."""
+
+Move = tuple[StorePath, StorePath | None]
+"""A folder and where it shall be, or None where it shall go."""
+
+
+def begin(folder: StorePath, moves: Iterable[Move]) -> None:
+    """Do these moves, for `folder` or in it. Raises FileExistsError where it has a journal."""
+    own = Owner.current().line.decode().strip()
+    noted = Noted(own, [(_name(folder, source), _name(folder, target)) for source, target in moves])
+    (folder / JOURNAL).create(noted.text.encode())
+    _do(folder, noted)
+
+
+def go_on(folder: StorePath) -> None:
+    """Do what a journal says is left to do; nothing without one. Nobody else may be at it."""
+    noted = _read(folder / JOURNAL)
+    if noted is not None:
+        _do(folder, noted)
+
+
+def go_on_if_left(folder: StorePath) -> None:
+    """The same, if the process that was at it is gone."""
+    noted = _read(folder / JOURNAL)
+    if noted is not None and noted.is_left:
+        _do(folder, noted)
+
+
+def require_none(folder: StorePath, hint: str) -> None:
+    """Raise StoreError where a folder has a journal."""
+    noted = _read(folder / JOURNAL)
+    if noted is not None:
+        raise StoreError(f"{folder} is not whole: process {noted.owner} is, or was, putting its files in place; {hint}")
+
+
+class Noted(NamedTuple):
+    """What a journal says."""
+
+    owner: str
+    moves: Sequence[tuple[str, str]]
+
+    @property
+    def text(self) -> str:
+        """The journal."""
+        return json.dumps(self._asdict())
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its process certainly no longer runs."""
+        owner = Owner.parse(self.owner)
+        return owner is not None and (owner == Owner.current() or owner.is_gone())
+
+
+def _do(folder: StorePath, noted: Noted) -> None:
+    while noted.moves:
+        source, target = (folder.parent / name if name else None for name in noted.moves[0])
+        assert source is not None
+        if target is not None:
+            for_each(_move, list(_files(source, target)), _AT_A_TIME)
+        remove_tree(source)
+        noted = noted._replace(moves=noted.moves[1:])
+        if noted.moves:
+            (folder / JOURNAL).write_text(noted.text, encoding="utf-8")
+    (folder / JOURNAL).unlink()
+
+
+def _name(folder: StorePath, path: StorePath | None) -> str:
+    return "" if path is None else "/".join(path.parts[len(folder.parts) - 1 :])
+
+
+def _read(journal: StorePath) -> Noted | None:
+    try:
+        found = json.loads(journal.read_text(encoding="utf-8"))
+        moves = [(_checked(str(source)), _checked(str(target)) if target else "") for source, target in found["moves"]]
+        return Noted(str(found["owner"]), moves)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as exc:
+        raise StoreError(f"{journal}: expected JSON with owner and moves, found something else ({exc})") from exc
+
+
+def _checked(name: str) -> str:
+    """A path that leads down from the folder above. Raises ValueError for any other."""
+    if not all(part.strip(".") for part in name.split("/")):
+        raise ValueError(f"a path that leads elsewhere: {name!r}")
+    return name
+
+
+def _files(source: StorePath, target: StorePath) -> Iterator[tuple[StorePath, StorePath]]:
+    """The files of a folder, of which some may be in place already, and their places."""
+    if not source.is_dir():
+        return
+    target.mkdir(exist_ok=True)
+    for path in source.iterdir():
+        if path.is_dir():
+            yield from _files(path, target / path.name)
+        else:
+            yield path, target / path.name
+
+
+def _move(places: tuple[StorePath, StorePath]) -> None:
+    source, target = places
+    source.replace(target)

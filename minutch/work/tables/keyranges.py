@@ -1,0 +1,173 @@
+"""Sorted MapFiles cut into ranges of keys, so that each range of many files can be read and joined by itself.
+
+A job over several databases and segments whose parts are sorted by key, but partitioned in different ways, takes them
+range by range: every record of a key, from whichever file, is in the range of the key. Where a range lies in a file is
+looked up in the MapFile's index, which has a key for each 128 records.
+
+    entry of the index    key, position: the records from there on have this key or later ones; in a file that is
+                          compressed by blocks, the block there may also begin with earlier ones
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import Batch, Offsets, keys_of
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.mapfile import INDEX, MapFileReader
+from minutch.hadoop.formats.sequencefile import BLOCK
+from minutch.hadoop.formats.writables import LongWritable
+from minutch.kernels import find
+from minutch.kernels.arrow import from_series
+from minutch.kernels.clibrary import memmem
+from minutch.work.tables.spans import Span, SpannedFile, opened
+
+Mask = npt.NDArray[np.bool_]
+
+_LONG: Final = 8
+
+
+class KeyRange(NamedTuple):
+    """Keys from `low` (None: the first) to before `high` (None: the last one included)."""
+
+    low: bytes | None = None
+    high: bytes | None = None
+
+    def mask(self, keys: pl.Series) -> pl.Series:
+        """Which of `keys` (Binary) are in the range."""
+        key, inside = pl.col("key"), pl.lit(True)
+        if self.low is not None:
+            inside = key >= pl.lit(self.low, pl.Binary)
+        if self.high is not None:
+            inside = inside & (key < pl.lit(self.high, pl.Binary))
+        return keys.to_frame("key").select(key.is_not_null() & inside).to_series()
+
+    def part_of(self, batch: Batch) -> Batch:
+        """The records of a batch, sorted by key, that are in the range."""
+        keys = _Keys(batch)
+        start = 0 if self.low is None else bisect_left(keys, self.low)
+        end = batch.size if self.high is None else bisect_left(keys, self.high, start)
+        return batch.between(start, end)
+
+
+class _Keys(Sequence[bytes]):
+    """The keys of a batch, made when they are looked at."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return self._batch.size
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._batch.key(index)
+
+
+class SortedPart:
+    """A MapFile of <Text, `value_class`>. Raises FormatError where it is none.
+
+    With `stored`, values that the file has as zlib streams, and checksums for, are left so: `is_stored` says whether.
+    """
+
+    def __init__(self, path: Path, value_class: str, *, stored: bool = False) -> None:
+        self.path = path
+        self.file = opened(path, value_class)
+        self.is_stored = stored and self.file.has_streams
+        if self.is_stored:
+            self.file = opened(path, value_class, stored=True)
+        self.keys, positions = _index_of(path)
+        """The keys of the index: the first ones of the file's blocks, of 128 records most of them."""
+        self.bounds = np.append(positions, self.file.size) if len(positions) else np.zeros(1, np.int64)
+        """Where the blocks begin in the file, and where the last one ends."""
+
+    def batch(self, keys: KeyRange, only: pl.Series | None = None) -> Batch:
+        """The records of a range; of those, with `only`, the records of these keys."""
+
+        def wanted(found: pl.Series) -> pl.Series:
+            inside = keys.mask(found)
+            return inside if only is None else inside & found.is_in(only.implode())
+
+        return self.file.batch_between(self._span(keys), wanted)
+
+    def sizes(self) -> Iterator[tuple[bytes, int]]:
+        """The keys of the index, and how many bytes of the file lie from each to the next."""
+        yield from zip(self.keys.to_list(), np.diff(self.bounds).tolist(), strict=True)
+
+    def having(self, first: int, wanted: Mask, words: Sequence[bytes]) -> Mask:
+        """Those wanted, of the blocks from number `first` on, in which one of `words` is, whole and not compressed.
+
+        All of them where keys are compressed, or something looks wrong.
+        """
+        bounds = self.bounds[first : first + len(wanted) + 1]
+        stretch = self.file.stretch(Span(int(bounds[0]), int(bounds[-1]))) if self.file.compression != BLOCK else None
+        if stretch is None:
+            return wanted
+        found, ends = wanted.copy(), np.cumsum([len(word) for word in words], dtype=np.int64)
+        needles = np.frombuffer(b"".join(words), np.uint8)
+        is_good = find.blocks_having(*stretch.place, bounds - bounds[0], needles, ends, memmem(), found)
+        return found if is_good else wanted
+
+    def _span(self, keys: KeyRange) -> Span:
+        start, end = self.file.start, self.file.size
+        if keys.low is not None:
+            before = self._first_from(keys.low) - 1
+            start = int(self.bounds[before]) if before >= 0 else start
+        if keys.high is not None:
+            after = self._first_from(keys.high) + (self.file.compression == BLOCK)
+            end = int(self.bounds[after]) if after < len(self.keys) else end
+        return Span(start, max(start, end))
+
+    def _first_from(self, key: bytes) -> int:
+        return int(self.keys.search_sorted(key, side="left"))
+
+
+def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
+    """The keys and positions of a MapFile's index. Raises FormatError."""
+    if not (path / INDEX).is_file():
+        with MapFileReader(path) as reader:
+            entries = reader.index_entries()
+        texts = [DataInput(key).read_text_bytes() for key, _ in entries]
+        return pl.Series("key", texts, dtype=pl.Binary), np.array([position for _, position in entries], np.int64)
+    file = SpannedFile(path / INDEX)
+    file.require(LongWritable.class_name)
+    keys: list[pl.Series] = [pl.Series("key", [], dtype=pl.Binary)]
+    positions: list[Offsets] = [np.empty(0, np.int64)]
+    for span in file.spans():
+        for batch in file.batches(span):
+            if not batch.size:
+                continue
+            keys.append(keys_of(batch))
+            if (batch.value_len != _LONG).any():
+                raise FormatError("an index whose values are no longs", path=path / INDEX)
+            bytes_of = np.lib.stride_tricks.sliding_window_view(batch.values, _LONG)[batch.value_at]
+            positions.append(np.ascontiguousarray(bytes_of).view(">i8").reshape(-1).astype(np.int64))
+    every = pl.concat(keys).rechunk()
+    strings = from_series(every)
+    wrong = find.out_of_order(strings.views, strings.addresses)
+    if wrong >= 0:
+        raise FormatError(
+            "index out of order", path=path, expected=f"a key after {every[wrong - 1]!r}", found=every[wrong]
+        )
+    return every, np.concatenate(positions)
+
+
+def cut(parts: Iterable[SortedPart], size: int) -> list[KeyRange]:
+    """Ranges of about `size` bytes over all parts, in order; at least one."""
+    found = [entry for part in parts for entry in part.sizes()]
+    found.sort()
+    total = np.cumsum([0, *(length for _, length in found)])
+    bounds: list[bytes] = []
+    goal = size
+    for (key, _), before in zip(found, total, strict=False):
+        if before >= goal and (not bounds or key > bounds[-1]):
+            bounds.append(key)
+            goal = int(before) + size
+    return [KeyRange(low, high) for low, high in zip([None, *bounds], [*bounds, None], strict=True)]

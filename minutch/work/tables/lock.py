@@ -1,0 +1,257 @@
+"""The lock of a database or of a fetch: Nutch's `.locked`, with its owner's name in it, under the system's own lock.
+
+    .locked := pid SP host SP start time of the process (clock ticks since boot, 0 = unknown) LF
+
+The file is there for Nutch, which looks for nothing else, and its name is only ever given to a file that is locked
+(flock) and written already. The system's lock decides among our own processes: it is free as soon as its owner is
+gone, and of several that find a dead owner's file one alone gets it. That one writes its name over the other.
+
+Nutch writes an empty file; such a lock has an unknown owner, and only force goes past it. So it is with an owner on
+another host, and with every lock where the file system knows no flock.
+
+On a file system of Hadoop (`minutch.hadoop.stores`) there is no such system's lock: the file is made only where there is none,
+which HDFS and S3 decide for all, and a dead owner's is renamed out of the way by the first who finds it. Where a rename
+copies (s3a), two that find a dead owner's at the same moment may both get it; so may any two where the store, or a
+Hadoop before 3.4.2, does not decide who was first.
+Source: org.apache.nutch.util.LockUtil.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from minutch.errors import LockedError, StoreError
+from minutch.hadoop.stores import StorePath
+
+log = logging.getLogger(__name__)
+
+LOCK_NAME = ".locked"
+_LONGEST = 1024
+"""Bytes that are read of a lock file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that holds a lock."""
+
+    pid: int
+    host: str
+    started: int
+
+    @classmethod
+    def current(cls) -> Self:
+        """This process."""
+        return cls(os.getpid(), socket.gethostname(), _start_time(os.getpid()))
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The owner that a lock file names; None if it names none."""
+        match text.split():
+            case [pid, host, started] if pid.isdigit() and started.isdigit():
+                return cls(int(pid), host, int(started))
+            case _:
+                return None
+
+    def is_gone(self) -> bool:
+        """Whether the process certainly no longer runs: it was on this host, and its pid is free or reused."""
+        if not self.is_here:
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            pass
+        return bool(self.started) and _start_time(self.pid) not in {0, self.started}
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs, or ran, on this host."""
+        return self.host == socket.gethostname()
+
+    @property
+    def line(self) -> bytes:
+        """As it stands in a lock file."""
+        return f"{self.pid} {self.host} {self.started}\n".encode()
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+def _start_time(pid: int) -> int:
+    """When a process began, in clock ticks since boot; 0 where the machine does not say."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return int(stat.rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+@contextmanager
+def lock(directory: Path, force: bool = False) -> Iterator[Path]:
+    """Hold the lock of the database at `directory` (made if missing); yields the lock file, deletes it at the end.
+
+    Raises LockedError, naming the owner, if somebody else holds it; with `force` the lock is taken over all the same.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / LOCK_NAME
+    if isinstance(path, StorePath):
+        with _lock_in_store(path, force):
+            yield path
+        return
+    descriptor = _acquire(path, force)
+    try:
+        yield path
+    finally:
+        if _is_at(descriptor, path):  # else somebody forced us out, or the directory is gone
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _acquire(path: Path, force: bool) -> int:
+    """The descriptor of the lock file, locked and with our name in it."""
+    if path.is_dir():
+        raise StoreError(f"lock file {path} already exists and is a directory")
+    _clear_candidates(path)
+    candidate = path.with_name(f"{LOCK_NAME}.{os.getpid()}-{threading.get_ident()}")
+    descriptor = os.open(candidate, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        _lock_file(descriptor)
+        _write_owner(descriptor)
+        while True:
+            try:
+                os.link(candidate, path)  # only if there is none
+                return descriptor
+            except FileExistsError:
+                taken = _take_over(path, force)
+            if taken is not None:
+                os.close(descriptor)
+                return taken
+    except BaseException:
+        os.close(descriptor)
+        raise
+    finally:
+        candidate.unlink(missing_ok=True)
+
+
+def _clear_candidates(path: Path) -> None:
+    """Remove what processes left that were killed while they asked for the lock."""
+    here = Owner.current().host
+    for candidate in path.parent.glob(f"{LOCK_NAME}.*"):
+        pid = candidate.name.removeprefix(f"{LOCK_NAME}.").partition("-")[0]
+        if pid.isdigit() and Owner(int(pid), here, 0).is_gone():
+            candidate.unlink(missing_ok=True)
+
+
+def _take_over(path: Path, force: bool) -> int | None:
+    """The descriptor of a dead owner's file, which is ours now; None if there is no file any more.
+
+    Raises LockedError for any other owner's; with `force` such a file is removed.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        is_free = _lock_file(descriptor)
+        if is_free and not _is_at(descriptor, path):
+            return None  # its owner removed it meanwhile
+        holder = Owner.parse(os.pread(descriptor, _LONGEST, 0).decode("utf-8", "replace"))
+        if is_free and holder is not None and holder.is_here:
+            log.warning("taking over lock %s: its owner, %s, is gone", path, holder)
+            _write_owner(descriptor)
+            taken, descriptor = descriptor, -1
+            return taken
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+    named = holder or "an unknown owner (perhaps Nutch)"
+    if not force:
+        raise LockedError(f"lock file {path} already exists, held by {named}")
+    log.warning("ignoring lock %s held by %s (-force)", path, named)
+    path.unlink(missing_ok=True)
+    return None
+
+
+def _lock_file(descriptor: int) -> bool:
+    """Whether this process has the system's lock on a file now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _write_owner(descriptor: int) -> None:
+    text = Owner.current().line
+    os.pwrite(descriptor, text, 0)
+    os.ftruncate(descriptor, len(text))
+    os.fsync(descriptor)  # an empty file, which a power cut may leave, is nobody's
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the name still belongs to the open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
+
+
+# -- on file systems of Hadoop ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _lock_in_store(path: StorePath, force: bool) -> Iterator[None]:
+    """As `lock`, by the file alone."""
+    own = Owner.current().line
+    while True:
+        try:
+            path.create(own)
+            break
+        except FileExistsError:
+            _take_out(path, force)
+    try:
+        yield
+    finally:
+        if _content(path) == own:  # else somebody forced us out
+            path.unlink(missing_ok=True)
+
+
+def _take_out(path: StorePath, force: bool) -> None:
+    """Remove the lock of a dead owner, or with `force` any. Raises LockedError."""
+    content = _content(path)
+    if content is None:
+        return
+    holder = Owner.parse(content.decode("utf-8", "replace"))
+    is_gone = holder is not None and holder.is_gone()
+    if not is_gone and not force:
+        raise LockedError(f"lock file {path} already exists, held by {holder or 'an unknown owner (perhaps Nutch)'}")
+    log.warning(
+        "taking over lock %s: its owner, %s, is gone" if is_gone else "ignoring lock %s held by %s", path, holder
+    )
+    aside = path.with_name(f"{LOCK_NAME}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        path.rename(aside)
+    except FileNotFoundError:
+        return
+    if _content(aside) == content:
+        aside.unlink()
+    else:  # another's, who was faster
+        aside.rename(path)
+
+
+def _content(path: StorePath) -> bytes | None:
+    """What is in a lock file; None if there is none."""
+    try:
+        return bytes(path.read_range(0, _LONGEST))
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,483 @@
+"""SequenceFiles with Text keys, read in bulk: from a file to batches of records, from those to tables.
+
+A file is cut at sync markers into spans of some megabytes, which are read side by side. A span becomes a `Batch`: the
+places of its keys and values in a buffer, which is the file itself mapped into memory, or what was inflated from it.
+The checksums of the span are compared on the way. What minutch and Nutch write (version 6, not compressed or by zlib)
+is found by kernels; for anything else, and for anything that looks wrong, SequenceFileReader finds the records or names
+the error. Either way one function decodes the batch. Jobs that copy values ask for them as zlib streams, `stored`:
+where the file has them so, and checksums, nothing is inflated.
+
+    block := marker | VInt count | 4 × (VInt size | zlib stream of: key lengths, keys, value lengths, values)
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, islice, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import polars as pl
+
+from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Stretch, keys_of, string_column
+from minutch.hadoop.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
+from minutch.hadoop.formats.compress import DEFAULT_CODEC, NO_LIMIT, codec
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
+from minutch.hadoop.stores import StorePath, is_local
+from minutch.kernels import find
+from minutch.kernels.arrow import Bytes
+from minutch.work.tables.parallel import ordered
+from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
+
+TEXT = "org.apache.hadoop.io.Text"
+SPAN_SIZE = 1 << 24
+"""Bytes of a file that are read at a time."""
+_MARKER_WINDOW = 1 << 16
+"""Bytes of a file far away in which a marker is looked for first."""
+_VERSION = 6
+_TYPICAL_RECORD = 64
+_PAGE = "org.apache.nutch.protocol.Content"
+"""Pages are as large as http.content.limit lets them be."""
+_NO_ROOM = -2
+
+T = TypeVar("T")
+
+Decode = Callable[[Batch], pl.DataFrame]
+Choice = Callable[[pl.Series], pl.Series]
+"""Of keys (Binary) which ones are wanted (Boolean)."""
+
+
+class Span(NamedTuple):
+    """A stretch of a file from one marker (or the header's end) to another (or the file's end)."""
+
+    start: int
+    end: int
+
+
+Read = Callable[["SpannedFile", Span], Iterable[T]]
+"""What reads a stretch of a file, in one piece or in several."""
+
+
+class Piece(NamedTuple):
+    """The records of a file (or MapFile) whose spans begin from `start` to before `end`: a piece of it for one task.
+
+    All pieces of a file are of one size.
+    """
+
+    path: Path
+    start: int
+    end: int
+
+
+Place = Path | Piece
+"""What is read: all of a file or MapFile, or a piece of it."""
+
+
+def scan(
+    path: Place,
+    value_class: str,
+    decode: Decode,
+    *,
+    threads: int = 0,
+    span_size: int = SPAN_SIZE,
+    stored: bool = False,
+) -> Iterator[pl.DataFrame]:
+    """The records of the file or MapFile at `path`, in its order, in tables (at least one).
+
+    A table holds the records of about `span_size` bytes of the file. `threads` decode ahead (0 = one per core).
+    `stored` leaves each value as the zlib stream that it is in the file, or makes one of it.
+    Raises FormatError: damage, or other classes than <Text, value_class>.
+    """
+    pieces = [*_spans_of(path, value_class, span_size, stored)]  # opened at once, not when the first table is taken
+    return read_all(pieces, batchwise(decode), threads)
+
+
+def scan_all(
+    paths: Iterable[Place],
+    value_class: str,
+    decode: Decode,
+    *,
+    threads: int = 0,
+    span_size: int = SPAN_SIZE,
+    stored: bool = False,
+) -> Iterator[pl.DataFrame]:
+    """The records of several files, one after the other, as `scan` reads them; small ones are read side by side."""
+    pieces = (piece for path in paths for piece in _spans_of(path, value_class, span_size, stored))
+    return read_all(pieces, batchwise(decode), threads)
+
+
+def _spans_of(
+    place: Place, value_class: str, span_size: int, stored: bool
+) -> Iterator[tuple[SpannedFile, Span | None]]:
+    """The spans of a place; None stands for none at all."""
+    file, spans = opened_at(place, value_class, span_size=span_size, stored=stored)
+    found: list[Span | None] = [*spans] or [None]
+    yield from ((file, span) for span in found)
+
+
+def opened_at(
+    place: Place, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
+) -> tuple[SpannedFile, list[Span]]:
+    """As `opened`, with the spans of the place."""
+    if not isinstance(place, Piece):
+        file = opened(place, value_class, span_size=span_size, stored=stored)
+        return file, file.spans()
+    path, start, end = place
+    file = opened(path, value_class, span_size=min(span_size, end - start), stored=stored)
+    return file, file.spans(start, end)
+
+
+def opened(path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False) -> SpannedFile:
+    """The file, or that of the MapFile, at `path`. Raises FormatError where it does not hold <Text, value_class>."""
+    file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
+    file.require(value_class)
+    return file
+
+
+def batchwise(decode: Callable[[Batch], T]) -> Callable[[SpannedFile, Span | None], Iterable[T]]:
+    """Reads a stretch batch by batch; none at all is one without records."""
+
+    def read(file: SpannedFile, span: Span | None) -> Iterator[T]:
+        for batch in [Batch.of([], [])] if span is None else file.batches(span):
+            try:
+                yield decode(batch)
+            except FormatError as exc:
+                raise exc.within(file.path) from exc
+
+    return read
+
+
+def read_all(
+    pieces: Iterable[tuple[Any, ...]], read: Callable[..., Iterable[pl.DataFrame]], threads: int = 0
+) -> Iterator[pl.DataFrame]:
+    """What `read` makes of each piece, in their order; several are read side by side. Raises FormatError."""
+
+    def begun(piece: tuple[Any, ...]) -> Iterator[pl.DataFrame]:
+        found = iter(read(*piece))
+        first = list(islice(found, 1))  # one is made here; there are more only where little unpacks to much
+        return chain(first, found)
+
+    return chain.from_iterable(ordered(begun, pieces, threads, leave=True))
+
+
+def data_file(path: Path) -> Path:
+    """The file that holds the records of `path`: `data` in a MapFile's directory, else itself."""
+    return path / "data" if path.is_dir() else path
+
+
+class SpannedFile:
+    """A SequenceFile on disk, opened to be read in spans. Raises FormatError as the reader does."""
+
+    def __init__(self, path: Path, *, span_size: int = SPAN_SIZE, stored: bool = False) -> None:
+        self.path = path
+        self._stored = stored
+        with SequenceFileReader(path) as reader:
+            self.key_class, self.value_class = reader.key_class, reader.value_class
+            self.compression, self.sync = reader.compression, reader.sync
+            self._is_usual = reader.version == _VERSION and (
+                reader.compression == NONE or reader.codec == DEFAULT_CODEC
+            )
+            self.start = reader.header_end
+        self._marker = np.frombuffer(self.sync, np.uint8)
+        self._most = NO_LIMIT if self.value_class == _PAGE else MOST
+        self.size = path.stat().st_size
+        self._span_size = span_size
+        self._sums: tuple[Bytes, int] | None = None
+
+    def require(self, value_class: str) -> None:
+        """Raise FormatError unless the file holds <Text, value_class>."""
+        found = (self.key_class, self.value_class)
+        if found != (TEXT, value_class):
+            raise FormatError(
+                "unexpected classes",
+                path=self.path,
+                offset=0,
+                expected=f"<{TEXT}, {value_class}>",
+                found=f"<{found[0]}, {found[1]}>",
+            )
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether each value is a zlib stream of its own, and checksums say whether it is good."""
+        return self._is_usual and self.compression == RECORD and len(self._read_sums()[0]) > 0
+
+    def spans(self, first: int = 0, last: int | None = None) -> list[Span]:
+        """The file cut into spans, at least one, as Hadoop's FileInputFormat splits it.
+
+        A rest of up to a tenth of a span goes with the last one. A file without markers (version 1) is one span.
+        Of a piece of it, those that begin from `first` to before `last`; nothing else of the file is looked at.
+        """
+        size, last = self._span_size, self.size + 1 if last is None else last
+        cuts = [self.start]
+        if self.sync and self.size > size:
+            with self._finder() as find_marker:
+                for goal in range(max((first - 1) // size, 1) * size, self.size, size):
+                    if self.size - goal <= size / 10 or cuts[-1] >= last:
+                        break
+                    if goal <= cuts[-1]:
+                        continue
+                    found = find_marker(goal)
+                    if found < 0:
+                        break
+                    cuts.append(found)
+        return [Span(start, end) for start, end in pairwise([*cuts, self.size]) if first <= start < last]
+
+    @contextmanager
+    def _finder(self) -> Iterator[Callable[[int], int]]:
+        """A function that says where the first marker from a position on lies; -1 if there is none."""
+        marker = SYNC_ESCAPE + self.sync
+        if isinstance(self.path, StorePath):
+            yield partial(_find_in_store, self.path, marker, self.size)
+            return
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield partial(data.find, marker)
+
+    def spans_with(self, part: bytes, *, of_values: bool = False) -> list[Span]:
+        """The spans that may have these bytes in a key (or in values), all of them where those are compressed.
+
+        Of keys of another class than Text it is not known how they are spelled.
+        """
+        hidden = self.compression == BLOCK or self.key_class != TEXT or (of_values and self.compression != NONE)
+        if hidden or self.size <= self.start:
+            return self.spans()
+        if isinstance(self.path, StorePath):
+            return [span for span in self.spans() if part in self.path.read_range(*span)]
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return [span for span in self.spans() if data.find(part, span.start, span.end) >= 0]
+
+    def values_of(self, key: bytes, span: Span) -> list[bytes]:
+        """The values of a key in a span, in order; of a file that is `stored` no others are inflated. FormatError."""
+        batch = self.batch(span)
+        keys = string_column("key", batch.keys, batch.key_at, batch.key_len)
+        values = [batch.value(row) for row in keys.is_in([key]).arg_true()]
+        return [codec(DEFAULT_CODEC).decompress(value, self._most) for value in values] if self._stored else values
+
+    def batches(self, span: Span) -> Iterator[Batch]:
+        """The records of a span, in one batch unless they unpack to more than MOST_AT_A_TIME. Raises FormatError."""
+        try:
+            batch = self.batch(span, MOST_AT_A_TIME)
+        except LargeSpanError as exc:
+            middle = self._marker_after((span.start + span.end) // 2)
+            if not span.start < middle < span.end:
+                middle = self._marker_after(span.start + 1)
+            if not span.start < middle < span.end:
+                raise exc.at(str(self.path), span.start) from None
+            yield from self.batches(Span(span.start, middle))
+            yield from self.batches(Span(middle, span.end))
+        else:
+            yield batch
+
+    def _marker_after(self, position: int) -> int:
+        """Where the first marker from `position` on lies; -1 if there is none."""
+        if not self.sync:
+            return -1
+        with self._finder() as find_marker:
+            return find_marker(position)
+
+    def batch(self, span: Span, most: int = NO_LIMIT) -> Batch:
+        """The records of a span. Raises FormatError for damage, LargeSpanError if they unpack to more than `most`."""
+        found = self._find(span, most)
+        return self._read(span, most) if found is None else found
+
+    def keys(self, span: Span) -> pl.Series:
+        """The keys of a span (Binary); values that are compressed one by one stay so. Raises FormatError."""
+        stretch = self.stretch(span) if self.compression != BLOCK else None
+        batch = None if stretch is None else _find_plain(stretch)
+        batch = self.batch(span) if batch is None else batch
+        return string_column("key", batch.keys, batch.key_at, batch.key_len)
+
+    def batch_between(self, span: Span, wanted: Choice) -> Batch:
+        """The records wanted between two positions of records (of blocks where the file has those).
+
+        Where values are compressed one by one those of other keys stay so. Raises FormatError.
+        """
+        found = self._find(span, wanted=wanted)
+        return _chosen(self._read(span), wanted) if found is None else found
+
+    def _key(self, key: bytes) -> bytes:
+        try:
+            return DataInput(key).read_text_bytes()
+        except FormatError as exc:
+            raise exc.at(f"{self.path}, key {key!r}") from exc
+
+    def stretch(self, span: Span) -> Stretch | None:
+        """A span in memory, as kernels take it; None where they can't: another version, or nothing at all."""
+        if not self._is_usual or span.end <= span.start:
+            return None
+        checksums, chunk = self._read_sums()
+        unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)
+        base = span.start // unit * unit
+        data = self._map(base, min(self.size, -(-span.end // chunk) * chunk))
+        sums = checksums[base // chunk * 4 :]
+        return Stretch(data, span.start - base, span.end - base, self._marker, sums, chunk)
+
+    def _find(self, span: Span, most: int = NO_LIMIT, wanted: Choice | None = None) -> Batch | None:
+        """The records (wanted) by kernels; None if something looks wrong."""
+        stretch = self.stretch(span)
+        if stretch is None:
+            return None
+        if self._stored and self.compression == RECORD and len(stretch.sums):
+            return _find_plain(stretch, most, wanted)
+        found = _FINDERS[self.compression](stretch, most, wanted)
+        return deflated(found) if found is not None and self._stored else found
+
+    def _read(self, span: Span, most: int = NO_LIMIT) -> Batch:
+        """The records one by one."""
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        unpacked = 0
+        for key, value in self._records(span):
+            unpacked += len(key) + len(value)
+            if self.compression != NONE and unpacked > most:
+                raise _too_large(most)
+            keys.append(self._key(key))
+            values.append(value)
+        batch = Batch.of(keys, values)
+        return deflated(batch) if self._stored else batch
+
+    def _records(self, span: Span) -> Iterator[tuple[bytes, bytes]]:
+        start = 0 if span.start == self.start else span.start
+        end = None if span.end == self.size else span.end
+        if self.compression == BLOCK:
+            with SequenceFileReader(self.path, start=start, end=end, most=self._most) as reader:
+                yield from reader
+            return
+        with SequenceFileReader(self.path, most=self._most) as reader:
+            if start:
+                reader.seek(start)
+            records = iter(reader)
+            while reader.position < span.end and (record := next(records, None)) is not None:
+                yield record
+
+    def _read_sums(self) -> tuple[Bytes, int]:
+        """The sums in the file's sibling (empty if there is none) and the bytes per sum."""
+        if self._sums is None:
+            sibling = crc_path(self.path)
+            has_sums = is_local(self.path) and sibling.exists()
+            found = np.fromfile(sibling, np.uint8) if has_sums else np.empty(0, np.uint8)
+            chunk = int.from_bytes(found[4:HEADER_SIZE].tobytes(), "big") or BYTES_PER_CHECKSUM
+            self._sums = found[HEADER_SIZE:], chunk
+        return self._sums
+
+    def _map(self, start: int, end: int) -> Bytes:
+        """A stretch of the file in memory. Each span has a map of its own, which goes away with its last record."""
+        if isinstance(self.path, StorePath):
+            return np.frombuffer(self.path.read_range(start, end), np.uint8)
+        with self.path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), end - start, access=mmap.ACCESS_READ, offset=start)
+        return np.frombuffer(mapped, np.uint8)
+
+
+def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> int:
+    """Where the first marker from a position on lies in a file of a store; -1 if there is none."""
+    length = _MARKER_WINDOW
+    while position < size:
+        found = path.read_range(position, position + length).find(marker)
+        if found >= 0:
+            return position + found
+        position, length = position + length - len(marker) + 1, SPAN_SIZE
+    return -1
+
+
+def _chosen(batch: Batch, wanted: Choice | None) -> Batch:
+    if wanted is None or not batch.size:
+        return batch
+    return batch.filter(wanted(keys_of(batch)).to_numpy())
+
+
+def _find_plain(stretch: Stretch, most: int = NO_LIMIT, wanted: Choice | None = None) -> Batch | None:
+    room = (stretch.end - stretch.start) // _TYPICAL_RECORD + 16
+    while True:
+        key_at, value_at = np.empty(room, np.int64), np.empty(room, np.int64)
+        key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
+        count = find.walk(*stretch.place, key_at, key_len, value_at, value_len)
+        if count != _NO_ROOM:
+            break
+        room *= 3
+    if count < 0:
+        return None
+    keys, values = (key_at[:count], key_len[:count]), (value_at[:count], value_len[:count])
+    return _chosen(Batch(stretch.data, *keys, stretch.data, *values), wanted)
+
+
+def _find_compressed_values(stretch: Stretch, most: int, wanted: Choice | None) -> Batch | None:
+    batch = _find_plain(stretch, most, wanted)
+    return None if batch is None else inflated(batch, most)
+
+
+def _find_blocks(stretch: Stretch, most: int, wanted: Choice | None) -> Batch | None:
+    if not stretch.is_whole:
+        return None
+    blocks: list[Batch] = []
+    source = DataInput(stretch.data[: stretch.end].data)
+    source.skip(stretch.start)
+    sync = stretch.marker.tobytes()
+    unpacked = 0
+    try:
+        while source.remaining:
+            blocks.append(_read_block(source, sync))
+            unpacked += len(blocks[-1].keys) + len(blocks[-1].values)
+            if unpacked > most:
+                raise _too_large(most)
+    except LargeSpanError:
+        raise
+    except (FormatError, zlib.error):
+        return None
+    return _chosen(_join(blocks), wanted)
+
+
+def _too_large(most: int) -> LargeSpanError:
+    what, expected = "records unpack to too much without a sync marker", f"at most {most} bytes"
+    return LargeSpanError(what, expected=expected, found="more")
+
+
+def _unpacked(part: bytes) -> Bytes:
+    """A part of a block. Raises FormatError or zlib.error."""
+    return np.frombuffer(codec(DEFAULT_CODEC).decompress(part, MOST), np.uint8)
+
+
+def _read_block(source: DataInput, sync: bytes) -> Batch:
+    """The next block. Raises FormatError or zlib.error."""
+    if source.read_bytes(find.MARKER_SIZE) != SYNC_ESCAPE + sync:
+        raise FormatError("no sync marker before a block", offset=source.pos)
+    count = source.read_vint()
+    parts = [_unpacked(source.read_bytes(source.read_vint())) for _ in range(4)]
+    keys, values = _column(parts[0], parts[1], count), _column(parts[2], parts[3], count)
+    if not find.strip_lengths(parts[1], *keys):
+        raise FormatError("a key that is no Text", offset=source.pos)
+    return Batch(parts[1], *keys, parts[3], *values)
+
+
+def _column(lengths: Bytes, data: Bytes, count: int) -> tuple[Offsets, Lengths]:
+    at, length = np.empty(max(count, 0), np.int64), np.empty(max(count, 0), np.int32)
+    if count < 0 or not find.vints(lengths, length) or find.running_sum(length, at) != len(data):
+        raise FormatError("lengths that do not fit a block", expected=len(data))
+    return at, length
+
+
+def _join(blocks: list[Batch]) -> Batch:
+    key_shift = np.cumsum([0, *(len(block.keys) for block in blocks)])
+    value_shift = np.cumsum([0, *(len(block.values) for block in blocks)])
+    return Batch(
+        np.concatenate([block.keys for block in blocks]),
+        np.concatenate([block.key_at + key_shift[i] for i, block in enumerate(blocks)]),
+        np.concatenate([block.key_len for block in blocks]),
+        np.concatenate([block.values for block in blocks]),
+        np.concatenate([block.value_at + value_shift[i] for i, block in enumerate(blocks)]),
+        np.concatenate([block.value_len for block in blocks]),
+    )
+
+
+_FINDERS: dict[str, Callable[[Stretch, int, Choice | None], Batch | None]] = {
+    NONE: _find_plain,
+    RECORD: _find_compressed_values,
+    BLOCK: _find_blocks,
+}

@@ -1,0 +1,329 @@
+"""Tables written to SequenceFiles and MapFiles with Text keys, with their `.crc` siblings.
+
+    TableWriter     takes tables; what makes records of them is given to it
+    BulkWriter      takes places of records, which a kernel lays out: a SequenceFile
+    BulkMapWriter   the same with an index: a MapFile
+
+The bytes are those that SequenceFileWriter and MapFileWriter write from the same records, but for what zlib makes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Generic, NoReturn, Protocol, Self, TypeVar
+from zlib import decompress
+
+import numpy as np
+
+from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import Offsets, Places
+from minutch.hadoop.formats.checksum import BYTES_PER_CHECKSUM, new_sums, remove_sums
+from minutch.hadoop.formats.compress import DEFAULT_CODEC
+from minutch.hadoop.formats.javaio import encode_vlong
+from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG, MapFileWriter
+from minutch.hadoop.formats.sequencefile import (
+    BLOCK,
+    BLOCK_SIZE,
+    NONE,
+    RECORD,
+    SYNC_ESCAPE,
+    SYNC_INTERVAL,
+    SequenceFileWriter,
+)
+from minutch.hadoop.formats.sequenceheader import SequenceHeader, new_sync
+from minutch.kernels import layout, sums
+from minutch.kernels.arrow import Bytes
+from minutch.kernels.find import MARKER_SIZE
+from minutch.kernels.libdeflate import libdeflate
+from minutch.work.tables.spans import TEXT
+from minutch.work.tables.zlibvalues import deflated_places
+
+_ROOM = 1 << 22
+_AROUND = 2 * MARKER_SIZE + 16
+"""Room for what `lay_out` writes, and keeps free, around a record."""
+_SYNC_FILE_RANGE_WRITE = 2
+_VINT = 5
+"""Bytes that the VInt of a length takes at most."""
+_LONG_SIZE = 8
+
+
+class _Sized(Protocol):
+    def __len__(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Sized)
+
+
+class _File(Protocol):
+    """A file that takes records."""
+
+    def append(self, records: Places, /) -> object: ...
+    def close(self) -> None: ...
+    def discard(self) -> None: ...
+
+
+class TableWriter(Generic[T]):
+    """Writes tables to a MapFile (keys ascend) or SequenceFile of <Text, value_class>; a context manager.
+
+    `encode` makes records of a table, with `deflated` each value as a zlib stream. `compression` is NONE, RECORD or
+    BLOCK, `codec` Java's class of the codec. `sync` and `index_sync` give the markers. The file is complete, with its
+    `.crc` siblings, when the context is left; an error removes it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        value_class: str,
+        encode: Callable[[T], Iterable[Places]],
+        *,
+        mapfile: bool = True,
+        compression: str = NONE,
+        codec: str = DEFAULT_CODEC,
+        deflated: bool = False,
+        sync: bytes | None = None,
+        index_sync: bytes | None = None,
+    ) -> None:
+        self.path = path
+        self.rows = 0
+        self._encode = encode
+        takes_zlib = compression == RECORD and codec == DEFAULT_CODEC
+        self._deflates = takes_zlib and not deflated
+        self._file: _File
+        if not takes_zlib and (deflated or compression != NONE):
+            inflates = deflated
+            self._file = _SingleRecords(path, value_class, mapfile, compression, codec, inflates, sync, index_sync)
+        elif mapfile:
+            self._file = BulkMapWriter(path, value_class, compression=compression, sync=sync, index_sync=index_sync)
+        else:
+            self._file = BulkWriter(path, value_class, compression=compression, sync=sync)
+
+    def write(self, table: T) -> None:
+        """Append the rows of `table`. FormatError if a MapFile's keys are out of order."""
+        self.rows += len(table)
+        for records in self._encode(table):
+            self._file.append(deflated_places(records) if self._deflates else records)
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        self._file.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            try:
+                self.close()
+            except BaseException:
+                self.discard()
+                raise
+        else:
+            self.discard()
+
+
+class BulkWriter:
+    """Writes a SequenceFile whose values come serialized (and compressed, where the file is RECORD-compressed)."""
+
+    def __init__(
+        self,
+        path: Path,
+        value_class: str,
+        *,
+        compression: str = NONE,
+        index_interval: int = 0,
+        sync: bytes | None = None,
+    ) -> None:
+        self.path = path
+        sync = sync or new_sync()
+        codec = None if compression == NONE else DEFAULT_CODEC
+        header = SequenceHeader(TEXT, value_class, compression, codec, {}, sync).to_bytes()
+        self._marker = np.frombuffer(SYNC_ESCAPE + sync, np.uint8)
+        self._interval = index_interval
+        self._out = np.empty(_ROOM, np.uint8)
+        self._out[: len(header)] = np.frombuffer(header, np.uint8)
+        self._state = np.zeros(9, np.int64)
+        self._state[layout.USED] = self._state[layout.POSITION] = len(header)
+        self._state[layout.INDEX_POSITION] = -1
+        remove_sums(path)
+        self._file = path.open("wb", buffering=0)
+        self._sums = new_sums(path)
+
+    def append(self, records: Places) -> tuple[Offsets, Offsets]:
+        """Append records; returns the rows that a MapFile's index gets, and their positions in the file.
+
+        FormatError if the file is a MapFile's and a key is less than the one before it.
+        """
+        room = records.size // self._interval + 2 if self._interval else 1
+        index_row, index_position = np.empty(room, np.int64), np.empty(room, np.int64)
+        state = self._state
+        state[layout.ROW] = state[layout.INDEXED] = state[layout.DESCENT] = 0
+        while True:
+            places = (*records[:4], index_row, index_position)
+            layout.lay_out(self._out, state, self._marker, SYNC_INTERVAL, self._interval, *places)
+            row = int(state[layout.ROW])
+            if row == records.size:
+                break
+            if state[layout.DESCENT]:
+                self.reject(records.key(row - 1), records.key(row))
+            self._drain()
+            need = int(state[layout.USED]) + int(records.key_len[row]) + int(records.value_len[row]) + _AROUND
+            if need > len(self._out):  # one record that is longer than the buffer
+                self._out = np.concatenate((self._out, np.empty(need - len(self._out), np.uint8)))
+        indexed = int(state[layout.INDEXED])
+        return index_row[:indexed], index_position[:indexed]
+
+    def reject(self, before: bytes, key: bytes) -> NoReturn:
+        """Raise the error for a key that is less than the one before it."""
+        raise FormatError("key out of order", path=self.path, expected=f"a key after {before!r}", found=repr(key))
+
+    def _drain(self, *, all_of_it: bool = False) -> None:
+        """Move what is in the buffer into the file, whole checksum chunks but at the end."""
+        used = int(self._state[layout.USED])
+        size = used if all_of_it else used // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM
+        found = np.empty(-(-size // BYTES_PER_CHECKSUM) * 4, np.uint8)
+        sums.make_sums(self._out, 0, size, BYTES_PER_CHECKSUM, found, libdeflate().crc32)
+        _write_all(self._file, self._out[:size])
+        _start_storing(self._file, int(self._state[layout.POSITION]) - used, size)
+        self._sums.write(found.tobytes())
+        self._out[: used - size] = self._out[size:used]
+        self._state[layout.USED] = used - size
+
+    def close(self) -> None:
+        """Write the rest and close both files."""
+        if not self._file.closed:
+            try:
+                self._drain(all_of_it=True)
+            finally:
+                self._file.close()
+                self._sums.close()
+
+    def discard(self) -> None:
+        """Close and remove the unfinished files."""
+        self._file.close()
+        self._sums.close()
+        self.path.unlink(missing_ok=True)
+        remove_sums(self.path)
+
+
+def _write_all(file: IO[bytes], data: Bytes) -> None:
+    view = data.data
+    done = 0
+    while done < len(view):
+        done += os.write(file.fileno(), view[done:])
+
+
+@cache
+def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    """Linux's system call of that name; None on other systems."""
+    try:
+        function = ctypes.CDLL(None).sync_file_range
+    except (OSError, AttributeError):
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return function
+
+
+def _start_storing(file: IO[bytes], start: int, size: int) -> None:
+    """Let the system move a stretch of the file to the disk from now on: whoever waits for it in the end waits less."""
+    function = _sync_file_range()
+    if function is not None:
+        function(file.fileno(), start, size, _SYNC_FILE_RANGE_WRITE)
+
+
+class BulkMapWriter:
+    """Writes a MapFile in bulk; keys ascend over all calls."""
+
+    def __init__(
+        self,
+        directory: Path,
+        value_class: str,
+        *,
+        compression: str = NONE,
+        sync: bytes | None = None,
+        index_sync: bytes | None = None,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._data = BulkWriter(
+            directory / DATA, value_class, compression=compression, index_interval=INDEX_INTERVAL, sync=sync
+        )
+        self._index = SequenceFileWriter(directory / INDEX, TEXT, LONG, compression=BLOCK, sync=index_sync)
+        self._last = b""
+
+    def append(self, records: Places) -> None:
+        """Append records. FormatError if a key is less than the one before it."""
+        if not records.size:
+            return
+        key = records.key(0)
+        if key < self._last:
+            self._data.reject(self._last, key)
+        self._last = records.key(records.size - 1)
+        rows, positions = self._data.append(records)
+        first = 0
+        while first < len(rows):
+            first = self._append_index(records, rows, positions, first)
+
+    def _append_index(self, records: Places, rows: Offsets, positions: Offsets, first: int) -> int:
+        """Append entries of the index, from number `first` on, to its current block; returns the number after them."""
+        room = _VINT * (len(rows) - first)
+        lengths = np.empty(room, np.uint8)
+        keys = np.empty(room + int(records.key_len[rows[first:]].sum(dtype=np.int64)), np.uint8)
+        used, held = np.empty(2, np.int64), self._index.held
+        end: int = layout.index_entries(*records[:2], rows, first, held, BLOCK_SIZE, lengths, keys, used)
+        values = positions[first:end].astype(">i8").tobytes()
+        columns = lengths[: used[0]].tobytes(), keys[: used[1]].tobytes(), bytes([_LONG_SIZE]) * (end - first), values
+        self._index.append_columns(end - first, *columns)
+        return end
+
+    def close(self) -> None:
+        """Finish both files."""
+        self._data.close()
+        self._index.close()
+
+    def discard(self) -> None:
+        """Close and remove the unfinished files."""
+        self._data.discard()
+        self._index.discard()
+
+
+class _SingleRecords:
+    """A file of a kind that no kernel lays out, by another codec or in blocks: written record by record."""
+
+    def __init__(
+        self,
+        path: Path,
+        value_class: str,
+        mapfile: bool,
+        compression: str,
+        codec: str,
+        inflates: bool,
+        sync: bytes | None,
+        index_sync: bytes | None,
+    ) -> None:
+        self._file: MapFileWriter | SequenceFileWriter
+        if mapfile:
+            self._file = MapFileWriter(
+                path, TEXT, value_class, compression=compression, codec=codec, sync=sync, index_sync=index_sync
+            )
+        else:
+            self._file = SequenceFileWriter(path, TEXT, value_class, compression=compression, codec=codec, sync=sync)
+        self._inflates = inflates
+        self.close, self.discard = self._file.close, self._file.discard
+
+    def append(self, records: Places) -> None:
+        for key, value in _each(records):
+            self._file.append_raw(encode_vlong(len(key)) + key, decompress(value) if self._inflates else value)
+
+
+def _each(records: Places) -> Iterator[tuple[bytes, bytes]]:
+    return ((records.key(row), records.value(row)) for row in range(records.size))

@@ -1,0 +1,104 @@
+"""Decisions about robots.txt, Retry-After, throughput and bandwidth."""
+
+from __future__ import annotations
+
+import pytest
+
+from minutch.cycle.fetch.decisions import Decision, Verdict, decide, retry_after
+from minutch.cycle.fetch.settings import PressureSettings, RobotsSettings
+from minutch.cycle.fetch.stats import BandwidthGovernor, ThroughputGuard
+
+ROBOTS = RobotsSettings(max_crawl_delay=30_000, min_crawl_delay=5000)
+DAY = 86_400_000
+NOW = 1_800_000_000_000
+
+
+def test_allowed_without_a_delay() -> None:
+    assert decide(True, -1, defer=False, unreachable=False, settings=ROBOTS) == Decision(Verdict.FETCH)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "delay", "defer", "unreachable", "verdict"),
+    [
+        (False, 0, False, False, Verdict.DENIED),
+        (True, 0, True, False, Verdict.DEFER),
+        (False, 0, True, True, Verdict.DEFER),
+        (False, 0, False, True, Verdict.UNREACHABLE),
+        (True, 30_001, False, False, Verdict.DELAY_TOO_LONG),
+        (True, 30_000, False, False, Verdict.FETCH),
+    ],
+)
+def test_verdicts(allowed: bool, delay: int, defer: bool, unreachable: bool, verdict: Verdict) -> None:
+    assert decide(allowed, delay, defer=defer, unreachable=unreachable, settings=ROBOTS).verdict is verdict
+
+
+def test_crawl_delay_is_kept_within_its_bounds() -> None:
+    def delay(asked: float, settings: RobotsSettings = ROBOTS) -> int | None:
+        return decide(True, asked, defer=False, unreachable=False, settings=settings).crawl_delay
+
+    assert delay(50) == 5000
+    assert delay(12_345.6) == 12_345
+    assert delay(3_600_000, RobotsSettings(max_crawl_delay=-1000)) == 3_600_000
+    assert delay(50, RobotsSettings(min_crawl_delay=10)) == 50
+
+
+@pytest.mark.parametrize(
+    ("value", "wait"),
+    [
+        ("120", 120_000),
+        (" 3 ", 3000),
+        ("0", None),
+        ("-5", None),
+        ("1.5", None),
+        ("soon", None),
+        ("", None),
+        ("9" * 40, DAY),
+        ("Fri, 15 Jan 2027 08:01:40 GMT", 100_000),
+        ("Fri, 15 Jan 2027 07:00:00 GMT", None),
+        ("Wed, 99 Foo 2027 99:99:99 GMT", None),
+        ("Fri, 15 Jan 2199 08:01:40 GMT", DAY),
+    ],
+)
+def test_retry_after(value: str, wait: int | None) -> None:
+    assert retry_after(value, NOW, DAY) == (None if wait is None else NOW + wait)
+
+
+def test_retry_after_can_be_switched_off() -> None:
+    assert retry_after("120", NOW, 0) is None
+    assert retry_after(None, NOW, DAY) is None
+
+
+def test_throughput_threshold() -> None:
+    guard = ThroughputGuard(PressureSettings(min_pages=10, retries=3, check_after=1000))
+    assert not any(guard.too_slow(0, now) for now in (0, 500, 1000))
+    assert not guard.too_slow(10, 2000)
+    assert [guard.too_slow(9, 3000) for _ in range(5)] == [False, False, True, False, False]
+
+
+def test_throughput_threshold_is_off_by_default() -> None:
+    guard = ThroughputGuard(PressureSettings())
+    assert not any(guard.too_slow(0, 1 << 50) for _ in range(20))
+
+
+def governed(settings: PressureSettings, total: int, active: int, places: int) -> int:
+    governor = BandwidthGovernor(settings)
+    results = [governor.adjust(total, active, active, places) for _ in range(settings.check_every + 1)]
+    assert not any(results[:-1])
+    return results[-1]
+
+
+def test_bandwidth_target_adds_threads_while_there_is_room() -> None:
+    settings = PressureSettings(bits_per_second=1_000_000, max_threads=25, check_every=10)
+    assert governed(settings, 250_000, active=10, places=100) == 15
+    assert governed(settings, 1_000_000, active=10, places=100) == 2
+    assert governed(settings, 250_000, active=10, places=10) == 0
+
+
+def test_bandwidth_target_takes_threads_away_but_not_all() -> None:
+    settings = PressureSettings(bits_per_second=1_000_000, max_threads=25, check_every=10)
+    assert governed(settings, 2_500_000, active=10, places=100) == -5
+    assert governed(settings, 1_000_000_000, active=1, places=100) == 0
+
+
+def test_bandwidth_target_is_off_by_default() -> None:
+    assert governed(PressureSettings(), 1 << 40, active=10, places=100) == 0

@@ -1,0 +1,172 @@
+"""Queue names, the feeder, and the links that are followed in the same fetch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.cycle.fetch.chain import Chain, pack_follow, unpack_follow
+from minutch.cycle.fetch.feeder import Feeder, count_entries, fetch_list, generate_files
+from minutch.cycle.fetch.hosts import queue_key
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.parsing import LinkFollower
+from minutch.cycle.fetch.queues import FetchItem, FetchQueues
+from minutch.cycle.fetch.recorder import ParsedPage
+from minutch.cycle.fetch.settings import FollowSettings, QueueSettings
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.errors import StoreError, UrlError
+from minutch.hadoop.formats.writables import Text
+from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
+from tests.support.segments import make_segment
+
+
+@pytest.mark.parametrize(
+    ("mode", "url", "key"),
+    [
+        ("byHost", "http://WWW.a.co.uk:8080/x", "www.a.co.uk"),
+        ("byHost", "https://www.a.co.uk/", "www.a.co.uk"),
+        ("byHost", "no url", None),
+        ("byDomain", "http://x.www.a.co.uk/", "a.co.uk"),
+        ("byDomain", "http://10.0.0.1/", "10.0.0.1"),
+        ("byDomain", "no url", None),
+        ("byIP", "http://known.example/", "10.0.0.9"),
+        ("byIP", "http://unknown.example/", None),
+        ("byIP", "no url", None),
+    ],
+)
+def test_queue_names(mode: str, url: str, key: str | None) -> None:
+    assert queue_key(mode, {"known.example": "10.0.0.9"}.get)(url) == key
+
+
+def test_fetch_lists(tmp_path: Path) -> None:
+    segment = make_segment(tmp_path, ["http://b/", "http://a/"])
+    files = generate_files(segment.path)
+    assert [url for url, _ in fetch_list(files)] == ["http://b/", "http://a/"]
+    assert count_entries(files) == 2
+    with pytest.raises(StoreError, match="no fetch list"):
+        generate_files(tmp_path)
+
+
+def fed(feeder: Feeder) -> list[object]:
+    found: list[object] = []
+    while not feeder.done:
+        item = feeder.next()
+        if isinstance(item, FetchItem):
+            found.append((item.listed, item.url))
+        elif item is not None:
+            found.append((item[0], item[2]))
+    return found
+
+
+KEY = queue_key("byHost", lambda host: None)
+
+
+def entries(*urls: str) -> list[tuple[str, CrawlDatum]]:
+    return [(url, CrawlDatum()) for url in urls]
+
+
+def test_feeder_normalizes_and_filters() -> None:
+    def normalize(url: str) -> str:
+        if "bad" in url:
+            raise UrlError("bad")
+        return url.lower()
+
+    feeder = Feeder(
+        entries("http://A/", "http://x/bad", "http://x/no", "nosuch:x"),
+        KEY,
+        normalize=normalize,
+        keep=lambda url: None if "no" in url and "nosuch" not in url else url,
+    )
+    assert fed(feeder) == [
+        ("http://A/", "http://a/"),
+        ("http://x/bad", Outcome.SKIPPED_FILTERED),
+        ("http://x/no", Outcome.SKIPPED_FILTERED),
+        ("nosuch:x", Outcome.SKIPPED_INVALID),
+    ]
+    assert feeder.total == 4
+
+
+def test_feeder_leaves_out_what_is_settled_as_often_as_it_is() -> None:
+    feeder = Feeder(entries("http://a/", "http://a/", "http://b/"), KEY, settled=Counter({"http://a/": 1}))
+    assert fed(feeder) == [("http://a/", "http://a/"), ("http://b/", "http://b/")]
+    assert feeder.total == 3
+
+
+def test_feeder_passes_over_what_belongs_to_others() -> None:
+    feeder = Feeder(entries("http://a/", "http://b/"), KEY, mine=lambda queue_id: queue_id == "b")
+    assert fed(feeder) == [("http://b/", "http://b/")]
+    assert feeder.total == 1
+
+
+def test_follow_entries_come_back() -> None:
+    datum = CrawlDatum(STATUS_LINKED, 5)
+    datum.metadata[Text("k")] = Text("v")
+    item = FetchItem("http://a/", datum, "a", None, 3, 2)
+    assert unpack_follow("http://a/", pack_follow(item), "a") == item
+
+
+SETTINGS = FollowSettings(depth=2, per_page=2, ignore_external=True, interval=77)
+
+
+def follow(links: list[str], settings: FollowSettings = SETTINGS, depth: int = 0, now: int = 0) -> list[FetchItem]:
+    queues = FetchQueues(QueueSettings(time_limit=1000), follow=True)
+    follower = LinkFollower(settings, queues, KEY, FetchStats())
+    chain = Chain.of(FetchItem("http://a/", CrawlDatum(), "a", "http://a/", depth))
+    return follower.follow(chain, ParsedPage(outlinks=[("http://a/", links)]), now)
+
+
+def test_links_of_the_same_host_are_followed() -> None:
+    items = follow(["http://a/1", "http://b/1", "http://a/1", "http://a/"])
+    assert [(item.url, item.depth, item.listed, item.queue_id) for item in items] == [("http://a/1", 1, None, "a")]
+    assert items[0].datum == CrawlDatum(STATUS_LINKED, 77)
+
+
+def test_number_depth_and_time_are_bounded() -> None:
+    links = [f"http://a/{n}" for n in range(10)]
+    assert len(follow(links)) == 2
+    assert [item.depth for item in follow(links, depth=1)] == [2, 2]
+    assert follow(links, depth=2) == []
+    assert follow(links, now=1000) == []
+    everywhere = replace(SETTINGS, ignore_external=False, per_page=10)
+    assert len(follow(["http://b/1", "http://c/1"], everywhere)) == 2
+
+
+def test_no_link_is_followed_twice() -> None:
+    queues = FetchQueues(QueueSettings(), follow=True)
+    follower = LinkFollower(SETTINGS, queues, KEY, FetchStats())
+    chain = Chain.of(FetchItem("http://a/", CrawlDatum(), "a"))
+    page = ParsedPage(outlinks=[("http://a/", ["http://a/1"])])
+    assert len(follower.follow(chain, page, 0)) == 1
+    assert follower.follow(chain, page, 0) == []
+
+
+def test_publishers(tmp_path: Path) -> None:
+    from minutch.clock import FakeClock
+    from minutch.cycle.fetch.telemetry import Publishers
+
+    folder = tmp_path / "plugins" / "publisher-test"
+    folder.mkdir(parents=True)
+    (folder / "plugin.xml").write_text(
+        '<plugin id="publisher-test" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>'
+        '<extension point="org.apache.nutch.publisher.NutchPublisher">'
+        '<implementation id="t" class="told:Told"/></extension></plugin>'
+    )
+    (folder / "told.py").write_text(
+        "from minutch.plugin.points import NutchPublisher\n"
+        "class Told(NutchPublisher):\n"
+        "    def set_config(self):\n        self.events = []\n        return self.conf.get('told') == 'yes'\n"
+        "    def publish(self, event):\n        self.events.append(dict(event))\n        raise OSError('down')\n"
+    )
+    values = {"plugin.folders": str(folder.parent), "plugin.includes": "publisher-test", "told": "yes"}
+    publishers = Publishers(Configuration().with_values(values), FakeClock(5))
+    publishers.publish("END", "http://a/", {"status": "success"})
+    assert publishers._publishers[0].events == [  # type: ignore[attr-defined]
+        {"eventType": "END", "url": "http://a/", "timestamp": 5, "eventData": {"status": "success"}}
+    ]
+    refused = Publishers(Configuration().with_values(values | {"told": "no"}), FakeClock())
+    refused.publish("END", "http://a/", {})
+    assert refused._publishers == []

@@ -1,0 +1,282 @@
+"""Parsing while fetching goes on in a process of its own: what a page does to its parser, it does to nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from minutch.cycle.fetch import parsing
+from minutch.cycle.fetch.parsing import FetchParser, FetchTask, pack_page
+from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.segment.store import Segment
+from minutch.errors import ParseError
+from minutch.hadoop.formats.writables import Writable
+from minutch.records.content import Content
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
+from minutch.records.metadata import FETCH_STATUS_KEY, Metadata
+from minutch.records.parsedata import ParseData
+from tests.cycle.fetch.test_fetch_job import start, wait_until_held, wait_until_it_ends
+from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
+
+MANIFEST = """\
+<plugin id="parse-trap" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>
+<extension id="trap" point="org.apache.nutch.parse.Parser">
+<implementation id="trap" class="trap:Trap"><parameter name="contentType" value="text/html"/></implementation>
+</extension></plugin>
+"""
+PARSERS = """\
+<parse-plugins><mimeType name="text/html"><plugin id="trap"/></mimeType>
+<aliases><alias name="trap" extension-id="trap"/></aliases></parse-plugins>
+"""
+TRAP = """\
+import ctypes, os, signal
+from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.records.links import Outlink
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import SUCCESS, ParseStatus
+
+def spin():
+    while True:
+        pass
+
+def deaf():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    spin()
+
+def crash():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def eat():
+    hoard = []
+    while True:
+        hoard.append(bytearray(1 << 27))
+
+def fail():
+    raise RuntimeError("no such thing")
+
+class Trap(Parser):
+    def get_parse(self, content):
+        word = content.content.decode()
+        if word in ("spin", "deaf", "crash", "eat", "fail"):
+            globals()[word]()
+        links = [Outlink(content.url + "/linked", word)]
+        data = ParseData(ParseStatus(SUCCESS), "Title", links, content.metadata)
+        return ParseResult.of(content.url, Parse(f"{word} {os.getpid()}", data))
+"""
+REASONS = {
+    "spin": "not done within 3 s (parser.timeout)",
+    "deaf": "not done within 3 s (parser.timeout)",
+    "crash": "the parser crashed",
+    "eat": "out of memory",
+    "fail": "RuntimeError: no such thing",
+}
+
+
+@pytest.fixture
+def server() -> Iterator[MisbehavingServer]:
+    with MisbehavingServer(address="0.0.0.0") as running:
+        yield running
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> dict[str, str]:
+    """Properties with a parser in them that does what a page says."""
+    folder = tmp_path / "plugins" / "parse_trap"
+    folder.mkdir(parents=True)
+    (folder / "plugin.xml").write_text(MANIFEST)
+    (folder / "trap.py").write_text(TRAP)
+    (tmp_path / "parsers.xml").write_text(PARSERS)
+    return {
+        "parse.plugin.file": str(tmp_path / "parsers.xml"),
+        "plugin.folders": f"plugins,{folder.parent}",
+        "plugin.includes": "protocol-http|parse-trap|scoring-opic",
+        "fetcher.parse": "true",
+        "parser.timeout": "3",
+        "parser.worker.memory": "256",
+    }
+
+
+def words(server: MisbehavingServer, *given: str) -> list[str]:
+    """Pages with one word each, each at a host of its own."""
+    for n, word in enumerate(given):
+        server.pages[f"/{n}-{word}"] = page(word.encode(), "Content-Type: text/html")
+    return [server.url(f"{n}-{word}", f"127.0.2.{n + 1}") for n, word in enumerate(given)]
+
+
+def data(segment: Segment, url: str) -> ParseData:
+    found: Writable = segment.get("parse_data", url)[0]
+    assert isinstance(found, ParseData)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
+def test_no_page_takes_another_along(
+    server: MisbehavingServer, tmp_path: Path, trap: dict[str, str], processes: int
+) -> None:
+    given = ["good", "spin", "good", "crash", "good", "eat", "good", "deaf", "good", "fail", "good"]
+    urls = words(server, *given)
+    segment = make_segment(tmp_path, urls)
+    conf = conf_for(minutch__fetch__processes=str(processes)).with_values(trap)
+    counters = fetch_segment(segment, conf, threads=len(given))
+    assert counters["generated"] == counters["fetched"] == len(given)
+    assert sorted(fetched(segment)) == sorted(contents(segment)) == sorted(urls)
+    for word, url in zip(given, urls, strict=True):
+        parsed = data(segment, url)
+        assert fetched(segment)[url][0].status_name == "fetch_success"
+        if word == "good":
+            assert parsed.status.is_success and parsed.title == "Title"
+            assert str(segment.get("parse_text", url)[0]).startswith("good ")
+        else:
+            assert not parsed.status.is_success
+            assert parsed.status.message == REASONS[word]
+
+
+def test_pages_are_parsed_in_another_process(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+    (url,) = words(server, "good")
+    segment = make_segment(tmp_path, [url])
+    fetch_segment(segment, conf_for().with_values(trap))
+    worker = int(str(segment.get("parse_text", url)[0]).split()[1])
+    assert worker != os.getpid()
+
+
+def test_failed_parses_may_be_given_up(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+    urls = words(server, "crash", "good")
+    segment = make_segment(tmp_path, urls)
+    fetch_segment(segment, conf_for(parser__delete__failed__parse="true").with_values(trap))
+    assert not data(segment, urls[0]).status.is_success
+    assert data(segment, urls[1]).status.is_success
+
+
+def test_the_worker_ends_with_a_killed_fetch(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+    """Even one that hangs: it would keep the segment locked."""
+    urls = words(server, "good", "deaf", "good", "good", "good", "good")
+    server.hold = {f"/{n}-good" for n in range(2, 6)}
+    segment = make_segment(tmp_path, urls)
+    process = start(segment, **trap | {"parser.timeout": "300"}, threads="6")
+    wait_until_held(server)
+    process.kill()
+    process.communicate(timeout=60)
+    server.pages["/1-deaf"] = page(b"good", "Content-Type: text/html")
+    assert fetch_segment(segment, conf_for().with_values(trap))["fetched"] == 6
+    assert all(data(segment, url).status.is_success for url in urls)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_to_the_group_leaves_what_is_being_parsed(
+    server: MisbehavingServer, tmp_path: Path, trap: dict[str, str], number: int
+) -> None:
+    urls = words(server, *["good"] * 8)
+    server.hold = {f"/{n}-good" for n in range(4)}
+    segment = make_segment(tmp_path, urls)
+    process = start(segment, **trap, fetcher__threads__start__delay="0")
+    wait_until_held(server)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for pid in (*map(int, children), process.pid):
+        os.kill(pid, number)
+    wait_until_it_ends(process)
+    server.release()
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert fetch_segment(segment, conf_for().with_values(trap))["fetched"] == 8
+    assert all(data(segment, url).status.is_success for url in urls)
+    assert set(server.requests.values()) == {1, 8}  # each page once, robots.txt of each host
+
+
+def test_workers_that_die_at_once(server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]) -> None:
+    with (tmp_path / "plugins" / "parse_trap" / "trap.py").open("a") as file:
+        file.write("\nimport multiprocessing\nif multiprocessing.parent_process() is not None:\n    os._exit(3)\n")
+    urls = words(server, "good", "good", "good")
+    segment = make_segment(tmp_path, urls)
+    assert fetch_segment(segment, conf_for().with_values(trap))["fetched"] == 3
+    assert [data(segment, url).status.message for url in urls] == ["the parser crashed"] * 3
+
+
+@pytest.mark.parametrize("step", ["begin", "collect"])
+async def test_when_no_worker_can_be_had(
+    trap: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: str
+) -> None:
+    def fails(*args: object) -> None:
+        raise OSError("too many processes")
+
+    conf = conf_for().with_values(trap)
+    parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(parser._pool, step, fails)
+            with pytest.raises(ParseError, match="no parse: OSError: too many processes"):
+                await parser.parse(*fetched_page("http://h/", b"good"))
+        found = await parser.parse(*fetched_page("http://h/", b"good"))
+    finally:
+        parser.close()
+    assert found.status is not None and found.status.is_success
+    assert "no parse: OSError" in caplog.text
+
+
+async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> None:
+    conf = conf_for().with_values(trap)
+    parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
+    asked: list[int] = []
+    begin = parser._pool.begin
+    parser._pool.begin = lambda items: (asked.append(len(items)), begin(items))[1]  # type: ignore[assignment,method-assign,func-returns-value]
+    try:
+        given = [fetched_page(f"http://h/{n}", b"good") for n in range(parsing.BATCH + 2)]
+        pages = await asyncio.gather(*(parser.parse(*item) for item in given))
+    finally:
+        parser.close()
+    assert all(found.status is not None and found.status.is_success for found in pages)
+    assert asked == [parsing.BATCH, 2]
+
+
+async def test_while_one_worker_hangs_another_works(trap: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "LATE", 0.1)
+    conf = conf_for().with_values(trap | {"parser.timeout": "600"})
+    parser = FetchParser(conf, "seg", FetchSettings.from_conf(conf, 0))
+    try:
+        hangs = asyncio.ensure_future(parser.parse(*fetched_page("http://h/0", b"deaf")))
+        while not parser._running:
+            await asyncio.sleep(0)
+        found = await parser.parse(*fetched_page("http://h/1", b"good"))
+        assert found.status is not None and found.status.is_success
+        assert not hangs.done()
+    finally:
+        parser.close()
+    hangs.cancel()
+
+
+def fetched_page(url: str, body: bytes) -> tuple[bytes, int]:
+    metadata = Metadata.of({FETCH_STATUS_KEY: str(STATUS_FETCH_SUCCESS)})
+    return Content(url, url, body, "text/html", metadata).to_bytes(), 5
+
+
+def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
+    conf = conf_for().with_values(trap)
+    item = pack_page(*fetched_page("http://h/", b"good"))
+    (plain,), (full,) = (
+        task.finish([task.run(item)])
+        for task in (FetchTask(conf, "seg", links=wanted, events=wanted) for wanted in (False, True))
+    )
+    assert plain.documents == full.documents and plain.outlinks == [] == plain.events
+    assert full.outlinks == [("http://h/", ["http://h//linked"])]
+    assert full.events[0][1] | {"outlinks": []} == {
+        "outlinks": [],
+        "title": "Title",
+        "content-type": None,
+        "fetchTime": 5,
+        "content-language": None,
+    }
+
+
+def test_without_a_time_limit_of_its_own_a_parse_has_the_fetchers(trap: dict[str, str]) -> None:
+    conf = conf_for(parser__timeout="-1").with_values(trap | {"parser.timeout": "-1"})
+    settings = replace(FetchSettings.from_conf(conf, 0), hung_after=7000)
+    parser = FetchParser(conf, "seg", settings)
+    parser.close()
+    assert parser._pool._timeout == 7

@@ -1,0 +1,196 @@
+"""A fetch that is held asks for nothing, and goes on as if no time had passed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from minutch.clock import FakeClock
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.loop import FetchLoop
+from minutch.cycle.fetch.pause import Pause
+from minutch.cycle.fetch.settings import PressureSettings, QueueSettings, RedirectSettings
+from minutch.cycle.fetch.snapshot import Details, QueueState, together
+from minutch.cycle.fetch.stats import BandwidthGovernor, Failure, HostTimes, ThroughputGuard
+from minutch.plugin.points import ProtocolOutput
+from minutch.records import protocolstatus as codes
+from minutch.records.protocolstatus import ProtocolStatus
+from tests.cycle.fetch.test_loop import QUICK, Bench, Rules, Web, urls
+from tests.cycle.fetch.test_seen import NOW
+
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def tick(loop: FetchLoop, pressure: PressureSettings | None = None) -> None:
+    pressure = pressure or PressureSettings()
+    loop.tick(loop.snapshot(), ThroughputGuard(pressure), BandwidthGovernor(pressure))
+
+
+async def turns(count: int = 50) -> None:
+    """Let everything run that can."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def holding(loop: FetchLoop) -> Callable[[], object]:
+    """A page during whose request the fetch is held."""
+
+    async def page() -> ProtocolOutput:
+        loop.hold(True)
+        return ProtocolOutput(None, ProtocolStatus(codes.GONE))
+
+    return page
+
+
+def test_a_pause_has_a_length() -> None:
+    pause = Pause()
+    assert not pause.is_on and pause.end(7) == 0
+    pause.begin(1000)
+    pause.begin(5000)
+    assert pause.is_on and pause.lasting(4000) == 3000
+    assert pause.end(9000) == 8000
+    assert not pause.is_on and pause.lasting(10_000) == 0
+
+
+async def test_nothing_is_asked_for_while_held_and_everything_after(bench: Bench) -> None:
+    web = Web()
+    wanted = [url for host in "abcdef" for url in urls(5, host)]
+    loop = bench.loop(web, wanted)
+    web.pages["http://a/0"] = holding(loop)  # type: ignore[assignment]
+    task = asyncio.create_task(loop.run())
+    await turns()
+    asked = list(web.asked)
+    assert "http://a/0" in asked and len(asked) < len(wanted)
+    assert loop.snapshot().paused and not task.done()
+    await turns()
+    tick(loop)
+    await turns()
+    assert web.asked == asked
+    loop.hold(False)
+    await asyncio.wait_for(task, 20)
+    found = bench.result(loop, web)
+    found.ledger.check("test")
+    assert sorted(web.asked) == sorted(wanted)
+    assert found.outcomes == {Outcome.GONE: 1, Outcome.FETCHED: 29}
+
+
+async def test_a_redirect_waits_before_its_target(bench: Bench) -> None:
+    web = Web()
+    loop = bench.loop(web, ["http://a/0"], replace(QUICK, redirects=RedirectSettings(max_redirects=3)))
+
+    async def moved() -> ProtocolOutput:
+        loop.hold(True)
+        return ProtocolOutput(None, ProtocolStatus(codes.MOVED, ["http://b/target"]))
+
+    web.pages["http://a/0"] = moved
+    task = asyncio.create_task(loop.run())
+    await turns()
+    assert web.asked == ["http://a/0"]
+    loop.hold(False)
+    await asyncio.wait_for(task, 20)
+    assert web.asked == ["http://a/0", "http://b/target"]
+
+
+async def test_a_page_waits_behind_its_robots_txt(bench: Bench) -> None:
+    class Slow(Web):
+        async def get_robot_rules(self, *arguments: object) -> Rules:  # type: ignore[override]
+            loop.hold(True)
+            return Rules()
+
+    web = Slow()
+    loop = bench.loop(web, ["http://a/0"])
+    task = asyncio.create_task(loop.run())
+    await turns()
+    assert web.asked == [] and loop.snapshot().active == 1
+    loop.hold(False)
+    await asyncio.wait_for(task, 20)
+    assert web.asked == ["http://a/0"]
+
+
+async def test_limits_of_time_do_not_count_it(bench: Bench) -> None:
+    """Neither the time limit, nor what hangs, nor what is too slow, nor the seconds that are shown."""
+    clock = FakeClock(1_000_000)
+    pressure = PressureSettings(min_pages=10, retries=0, check_after=0)
+    queues = QueueSettings(crawl_delay=0, time_limit=1_060_000)
+
+    class Gate(Web):
+        async def get_robot_rules(self, *arguments: object) -> Rules:  # type: ignore[override]
+            loop.hold(True)
+            return Rules()
+
+    web = Gate()
+    loop = bench.loop(web, urls(3), replace(QUICK, queues=queues, hung_after=1000), clock=clock)
+    task = asyncio.create_task(loop.run())
+    await turns()
+    clock.advance(HOUR / 1000)
+    tick(loop, pressure)
+    await turns()
+    assert loop.snapshot().seconds == 0.0
+    Gate.get_robot_rules = Web.get_robot_rules  # type: ignore[assignment]
+    loop.hold(False)
+    assert loop.queues.settings.time_limit == 1_060_000 + HOUR
+    tick(loop)
+    assert loop.snapshot().seconds == 0.0
+    await asyncio.wait_for(task, 20)
+    found = bench.result(loop, web)
+    found.ledger.check("test")
+    assert found.outcomes == {Outcome.FETCHED: 3}
+
+
+async def test_who_leaves_does_not_wait_for_the_end_of_a_pause(bench: Bench) -> None:
+    web = Web()
+    loop = bench.loop(web, urls(20))
+    web.pages["http://a/3"] = holding(loop)  # type: ignore[assignment]
+    task = asyncio.create_task(loop.run())
+    await turns()
+    loop.leave()
+    loop.hold(True)
+    await asyncio.wait_for(task, 20)
+    assert loop.ledger.settled == len(web.asked) < 20
+
+
+# -- details ---------------------------------------------------------------------------------------------------
+
+
+async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
+    web = Web({"http://a/0": (codes.EXCEPTION, "it broke")})
+    loop = bench.loop(web, [*urls(4), *urls(3, "b")], replace(QUICK, queues=QueueSettings(crawl_delay=HOUR)))
+    task = asyncio.create_task(loop.run())
+    while loop.ledger.settled < 2:
+        await asyncio.sleep(0)
+    details = loop.snapshot(details=True).details
+    assert details is not None
+    assert details.outcomes == {Outcome.RETRY: 1, Outcome.FETCHED: 1}
+    assert {name for name, _ in details.slowest} == {"a", "b"}
+    assert [(queue.id, queue.waiting) for queue in details.longest] == [("a", 3), ("b", 2)]
+    assert HOUR - 60_000 < details.longest[0].rest <= HOUR + 60_000
+    assert [(failure.url, failure.text) for failure in details.failures] == [("http://a/0", "it broke")]
+    assert loop.snapshot().details is None
+    loop.leave()
+    await task
+
+
+def test_details_of_several_processes_are_put_together() -> None:
+    first = Details(
+        {1: 3, 4: 1}, [("a", HostTimes(1, 900, 900, 0))], [QueueState("a", 5, 0, 0, 1)], [Failure(2, "x", "")]
+    )
+    second = Details({1: 2}, [("b", HostTimes(2, 4000, 3000, 1))], [QueueState("b", 9, 1, 7, 1)], [Failure(3, "y", "")])
+    shots = [replace(NOW, details=first), replace(NOW, details=second, paused=True), replace(NOW, details=None)]
+    found = together(shots, 99)
+    assert (found.pages, found.total, found.requests) == (3 * NOW.pages, 99, 0)
+    assert found.details == Details(
+        {1: 5, 4: 1},
+        [*second.slowest, *first.slowest],
+        [*second.longest, *first.longest],
+        [Failure(3, "y", ""), Failure(2, "x", "")],
+    )
+    assert together([NOW], None).details is None

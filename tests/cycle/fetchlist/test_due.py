@@ -1,0 +1,113 @@
+"""What is due, and why the rest is not."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.schedule import DefaultFetchSchedule
+from minutch.cycle.fetchlist import due as reasons
+from minutch.cycle.fetchlist.due import Conditions, Due, due
+from minutch.errors import ConfigError, PluginError
+from minutch.expressions import compile_expression
+from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
+from minutch.plugin.chains import ScoringFilters, URLFilters
+from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.work.tables.rows import to_frame
+
+NOW = 1_000_000_000_000
+DAY = 86_400_000
+CONF = Configuration.load([], overrides={"plugin.includes": "scoring-opic|urlfilter-regex"})
+
+
+def entries(*data: CrawlDatum) -> pl.DataFrame:
+    return to_frame((f"http://h{i}.org/", datum) for i, datum in enumerate(data))
+
+
+def find(frame: pl.DataFrame, expression: str | None = None, filters: bool = False, **properties: str) -> Due:
+    conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
+    compiled = None if expression is None else compile_expression(expression)
+    conditions = Conditions.from_conf(conf, NOW, compiled)
+    return due(
+        frame, conditions, DefaultFetchSchedule(conf), ScoringFilters(conf), URLFilters(conf) if filters else None
+    )
+
+
+def page(**fields: object) -> CrawlDatum:
+    defaults = {"status": STATUS_DB_UNFETCHED, "fetch_time": NOW, "fetch_interval": 3600, "score": 1.0}
+    return CrawlDatum(**{**defaults, **fields})  # type: ignore[arg-type]
+
+
+def urls(found: Due) -> list[str]:
+    return [key.decode() for key in found.entries["key"]]
+
+
+def test_what_is_due_and_when_the_next_will_be() -> None:
+    found = find(entries(page(), page(fetch_time=NOW + 2 * DAY), page(fetch_time=NOW + DAY), page(fetch_time=NOW - 1)))
+    assert urls(found) == ["http://h0.org/", "http://h3.org/"]
+    assert found.counters[reasons.NOT_DUE] == 2
+    assert found.next_due == NOW + DAY
+    assert find(entries(page())).next_due is None
+
+
+def test_a_fetch_time_beyond_all_intervals_is_brought_forward() -> None:
+    found = find(entries(page(fetch_time=NOW + 400 * DAY, fetch_interval=400 * 86_400)))
+    assert found.entries["fetch_time"].to_list() == [NOW]
+    assert found.entries["fetch_interval"].to_list() == [6_998_400]  # nine tenths of db.fetch.interval.max
+
+
+def test_pages_in_an_earlier_list_wait() -> None:
+    def listed(ago: int) -> CrawlDatum:
+        return page(metadata=MapWritable({Text("_ngt_"): LongWritable(NOW - ago)}))
+
+    week = 7 * DAY
+    found = find(entries(listed(week - 1), listed(week), page()))
+    assert urls(found) == ["http://h1.org/", "http://h2.org/"]
+    assert found.counters[reasons.WAITING] == 1
+    assert urls(find(entries(listed(5)), crawl_gen_delay="5")) == ["http://h0.org/"]
+
+
+def test_filters_count_before_everything_else() -> None:
+    frame = to_frame([("http://a/x.gif", page(fetch_time=NOW + DAY)), ("http://a/x", page())])
+    found = find(frame, filters=True)
+    assert urls(found) == ["http://a/x"]
+    assert (found.counters[reasons.FILTERED], found.counters[reasons.NOT_DUE]) == (1, 0)
+
+
+def test_expression_status_score_and_interval() -> None:
+    frame = entries(page(score=0.2), page(status=STATUS_DB_FETCHED), page(fetch_interval=7200), page(score=3.0))
+    assert urls(find(frame, "score > 0.5 && interval < 7200")) == ["http://h1.org/", "http://h3.org/"]
+    assert urls(find(frame, generate_restrict_status="DB_fetched")) == ["http://h1.org/"]
+    assert find(frame, generate_min_score="0.5").counters[reasons.LOW_SCORE] == 1
+    assert find(frame, generate_min_interval="3600").counters[reasons.INTERVAL] == 1
+
+
+def test_every_entry_counts_once() -> None:
+    frame = entries(
+        page(fetch_time=NOW + DAY, score=0.0), page(score=0.1), page(status=STATUS_DB_GONE, score=0.1), page(score=5.0)
+    )
+    found = find(frame, "score < 4", generate_restrict_status="db_unfetched", generate_min_score="1")
+    assert len(found.entries) + sum(found.counters.values()) == 4
+    assert found.counters[reasons.EXPRESSION] == 1
+    assert found.counters[reasons.STATUS] == 1
+
+
+def test_unknown_status() -> None:
+    with pytest.raises(ConfigError, match=r"generate.restrict.status .* found 'db_nothing'"):
+        find(entries(page()), generate_restrict_status="db_nothing")
+
+
+def test_a_scoring_filter_that_fails_leaves_the_first_value() -> None:
+    class Moody:
+        def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
+            raise PluginError("not today")
+
+        def generator_sort_value(self, url: str, datum: CrawlDatum, init: float) -> float:
+            if "h0" in url:
+                raise PluginError("not this one")
+            return 7.0
+
+    conditions = Conditions.from_conf(CONF, NOW, None)
+    found = due(entries(page(), page()), conditions, DefaultFetchSchedule(CONF), Moody(), None)  # type: ignore[arg-type]
+    assert found.entries["sort"].to_list() == [1.0, 7.0]

@@ -1,0 +1,220 @@
+"""Charsets: who says what first, labels, and a labelled set in more than 18 encodings that says nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minutch.cycle.parse.charset import GUESS_LIMIT, LABELS, CharsetDetector, from_header, from_meta, lookup
+from minutch.errors import ConfigError
+from tests.support.charset_texts import TEXTS
+from tests.support.pages import configuration
+
+DETECTOR = CharsetDetector(configuration())
+NUTCHS = CharsetDetector(configuration(**{"parser.character.encoding.detect": "false"}))
+
+# The same text three times over, as pages of different make-up: enough words, few words, many links.
+SHAPES = (
+    "<html><head><title>{0}</title></head><body><p>{1}</p></body></html>",
+    "<html><head><title>{0}</title></head><body><ul><li><a href='1.html'>{0}</a><li>{1}</ul><!-- {1} --></body></html>",
+    "<!DOCTYPE html><title>{0}</title><script>var x = 1;</script><div class='menu'>{1}</div><div>{1}</div>",
+)
+
+
+def labelled() -> list[tuple[str, str, str, bytes]]:
+    """Language, encoding, text and bytes of every page of the set."""
+    pages = []
+    for language, (text, encodings) in TEXTS.items():
+        for encoding in ("utf-8", *encodings):
+            charset = lookup(encoding)
+            assert charset is not None
+            for shape in SHAPES:
+                html = shape.format(text[:40], text)
+                data = html.encode(charset.codec, "xmlcharrefreplace")
+                pages.append((language, encoding, charset.decode(data), data))
+    return pages
+
+
+def test_pages_that_declare_nothing() -> None:
+    pages = labelled()
+    wrong = [
+        (language, encoding, DETECTOR.detect(data).name)
+        for language, encoding, html, data in pages
+        if DETECTOR.detect(data).decode(data) != html
+    ]
+    assert len({encoding for _, encoding, _, _ in pages}) >= 18
+    assert len(pages) >= 150
+    assert len(wrong) <= len(pages) * 4 / 269, wrong
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\xed\xa0\x80b", "a\ufffdb"),
+        (b"a\xed\xbfb", "a\ufffdb"),
+        (b"\xed\x9f\xbf\xed\x80", "\ud7ff\ufffd"),
+        (b"\xef\xbb\xbf\xe1\x80\xed\xb0\xed", "\ufffd\ufffd\ufffd"),
+        (b"\xf0\x80\x80", "\ufffd\ufffd\ufffd"),
+    ],
+)
+def test_malformed_utf8_as_java_replaces_it(data: bytes, text: str) -> None:
+    charset = lookup("utf-8")
+    assert charset is not None
+    assert charset.decode(data) == text
+    assert charset.to_utf8(data).decode("utf-8", "replace") == text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "shift_jis", "euc-jp", "iso-2022-jp"])
+def test_pages_cut_off_within_a_character(encoding: str) -> None:
+    charset = lookup(encoding)
+    assert charset is not None
+    data = f"<title>{TEXTS['japanese'][0]}</title>".encode(charset.codec)
+    for end in range(len(data) - 12, len(data)):
+        assert DETECTOR.detect(data[:end]).name == encoding, end
+
+
+@pytest.mark.parametrize(
+    ("encoding", "language"), [("gb18030", "chinese"), ("big5", "taiwanese"), ("euc-kr", "korean")]
+)
+def test_long_pages_of_which_the_start_is_looked_at(encoding: str, language: str) -> None:
+    charset = lookup(encoding)
+    assert charset is not None
+    data = TEXTS[language][0].encode(charset.codec)
+    for before in range(4):
+        page = b"x" * before + data * (GUESS_LIMIT // len(data) + 1)
+        assert DETECTOR.detect(page) == charset, before
+
+
+def test_the_top_level_domain_is_a_hint() -> None:
+    data = "<p>" + TEXTS["ukrainian"][0][:60]
+    assert DETECTOR.detect(data.encode("cp1251"), tld="ua").codec == "cp1251"
+
+
+@pytest.mark.parametrize(
+    ("data", "header", "name"),
+    [
+        (b"\xef\xbb\xbf<meta charset=koi8-r>", "text/html; charset=latin1", "utf-8"),
+        (b"\xff\xfe<\0p\0", None, "utf-16le"),
+        (b"\xfe\xff\0<\0p", None, "utf-16be"),
+        (b"<meta charset=koi8-r>", 'text/html; charset="Windows-1251"', "windows-1251"),
+        (b"<meta charset=koi8-r>", "text/html; charset=nonsense", "koi8-r"),
+        (b"<meta charset=koi8-r><meta http-equiv=content-type content='text/html; charset=big5'>", None, "big5"),
+        (b"<META  HTTP-EQUIV='Content-Type' content=\"text/html;charset = EUC-JP\">", None, "euc-jp"),
+        (b"<meta name=x charset='gb2312'>", None, "gb2312"),
+        (
+            b"<meta name=x content='charset=big5'><meta http-equiv=refresh content='0; charset=big5'>",
+            None,
+            "windows-1252",
+        ),
+        (b"<meta name=charset content=big5><meta data-charset=big5><meta/CHARSET = ' x-sjis '/>", None, "shift_jis"),
+        (b"<meta http-equiv='content-type content='text/html; charset=koi8-r'>", None, "koi8-r"),
+        (b"<meta http-equiv=content-type charset=koi8-r>", "text/html; charset='big5'", "koi8-r"),
+        (b"<!--" + b"x" * 4000 + b"--><meta charset=utf8>", None, "utf-8"),
+        (b"<!--" + b"x" * 8190 + b"--><meta charset=utf8>", None, "windows-1252"),
+        (b"<meta charset=utf-16>", None, "utf-8"),
+        (b"<meta charset=nonsense>\xc3\xa9", None, "utf-8"),
+        (b"plain ascii", None, "windows-1252"),
+        (b"", None, "windows-1252"),
+        (b"caf\xe9 au lait", None, "windows-1252"),
+        (b"caf\xc3\xa9", None, "utf-8"),
+        (b"d\xc3\xa9j\xc3\xa0 cut off caf\xc3", None, "utf-8"),
+        (b"un caf\xe9", None, "windows-1252"),
+        (b"<\0!\0d\0o\0", None, "utf-16le"),
+        (b"<?xml version='1.0' encoding='iso-8859-2'?><p>\xb3", None, "iso-8859-2"),
+        (b"\x1b$B%F%9%H\x1b(B", None, "iso-2022-jp"),
+    ],
+)
+def test_order(data: bytes, header: str | None, name: str) -> None:
+    assert DETECTOR.detect(data, header).name == name
+
+
+def test_nutchs_way_is_the_default_for_what_is_not_declared() -> None:
+    assert NUTCHS.detect("déjà vu".encode()).name == "windows-1252"
+    assert NUTCHS.detect("<meta charset=utf-8>déjà vu".encode()).name == "utf-8"
+
+
+def test_configured_default() -> None:
+    conf = configuration(parser_character_encoding_default="ISO-8859-7")
+    assert CharsetDetector(conf).detect(b"ascii").name == "iso-8859-7"
+    with pytest.raises(ConfigError, match="no-charset"):
+        CharsetDetector(configuration(parser_character_encoding_default="no-charset"))
+
+
+@pytest.mark.parametrize(
+    ("confidence", "media_type", "name"),
+    [("-1", "text/html", "koi8-r"), ("90", "text/html", "utf-8"), ("90", "image/svg+xml", "koi8-r")],
+)
+def test_confidence_lets_the_content_overrule_the_header(confidence: str, media_type: str, name: str) -> None:
+    detector = CharsetDetector(configuration(encodingdetector_charset_min_confidence=confidence))
+    data = TEXTS["russian"][0].encode()
+    assert detector.detect(data, "text/html; charset=koi8-r", media_type).name == name
+
+
+def test_a_guess_is_no_certainty() -> None:
+    detector = CharsetDetector(configuration(encodingdetector_charset_min_confidence="60"))
+    data = TEXTS["russian"][0].encode("cp1251")
+    assert detector.detect(data, "text/html; charset=koi8-r", "text/html").name == "koi8-r"
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "codec"),
+    [
+        ("UTF8", "utf-8", "utf_8"),
+        (" latin1 ", "windows-1252", "cp1252"),
+        ("us-ascii", "us-ascii", "cp1252"),
+        ("iso-8859-9", "iso-8859-9", "cp1254"),
+        ("gb2312", "gb2312", "gb18030"),
+        ("GBK", "gb18030", "gb18030"),
+        ("ks_c_5601-1987", "x-windows-949", "cp949"),
+        ("x-sjis", "shift_jis", "cp932"),
+        ("tis-620", "tis-620", "cp874"),
+        ("cp850", "ibm850", "cp850"),
+        ("iso-2022-kr", "iso-2022-kr", "iso2022_kr"),
+    ],
+)
+def test_labels(label: str, name: str, codec: str) -> None:
+    found = lookup(label)
+    assert found is not None
+    assert (found.name, found.codec) == (name, codec)
+
+
+@pytest.mark.parametrize(
+    "label", ["", "nonsense", "rot13", "base64", "idna", "utf-7", "é", "x" * 100, "../os", "undefined"]
+)
+def test_what_is_no_charset(label: str) -> None:
+    assert lookup(label) is None
+
+
+def test_every_label_of_the_standard_decodes() -> None:
+    assert len(LABELS) > 200
+    for charset in set(LABELS.values()):
+        assert isinstance(charset.decode(bytes(range(256))), str)
+
+
+def test_holes_of_windows_1252_are_replaced_as_in_java() -> None:
+    charset = lookup("windows-1252")
+    assert charset is not None
+    assert charset.decode(b"\x80\x81\x8d") == "€\ufffd\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ("text/html", False),
+        ("text/html; charset=", False),
+        ('a; CHARSET="utf-8" ; b', True),
+        ("a; charset='utf-8'", False),
+    ],
+)
+def test_header(header: str, found: bool) -> None:
+    assert (from_header(header) is not None) == found
+
+
+def test_meta_beyond_the_first_8192_bytes_does_not_count() -> None:
+    assert from_meta(b" " * 8200 + b"<meta charset=koi8-r>") is None
+
+
+@given(st.binary(max_size=300), st.one_of(st.none(), st.text(max_size=40)))
+def test_anything_decodes(data: bytes, header: str | None) -> None:
+    assert isinstance(DETECTOR.detect(data, header, "text/html").decode(data), str)

@@ -1,0 +1,331 @@
+"""What a page can make its parser do: nothing beyond its own failed parse. By a plugin, in the real worker."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import Pipe
+from pathlib import Path
+
+import pytest
+
+from minutch.conf import Configuration
+from minutch.cycle.parse.answers import receive, send
+from minutch.cycle.parse.channel import Channel
+from minutch.cycle.parse.packing import PackedDocument
+from minutch.cycle.parse.page import PackedPage, SegmentTask
+from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
+from minutch.cycle.parse.worker import WorkerPool, pool_settings
+from minutch.errors import ConfigError
+from minutch.records.content import Content
+from minutch.records.parsedata import ParseData
+from minutch.records.parsetext import ParseText
+from tests.support.pages import configuration, content
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="system calls are filtered on Linux only")
+
+MANIFEST = """\
+<plugin id="parse-trap" name="t"><requires><import plugin="nutch-extensionpoints"/></requires>
+<extension id="trap" point="org.apache.nutch.parse.Parser">
+<implementation id="trap" class="trap:Trap"><parameter name="contentType" value="text/trap"/></implementation>
+</extension></plugin>
+"""
+TRAP = """\
+import ctypes, os, resource, signal, socket, subprocess, sys, threading, time
+from pathlib import Path
+from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import SUCCESS, ParseStatus
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+def call(*words):
+    if LIBC.syscall(*words) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+def as_python(words):
+    return eval(words)
+
+class Trap(Parser):
+    def get_parse(self, content):
+        found = as_python(content.content.decode())
+        data = ParseData(ParseStatus(SUCCESS), "", [], content.metadata)
+        return ParseResult.of(content.url, Parse(str(found), data))
+"""
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Configuration:
+    """A configuration with a parser in it that does what a page says."""
+    folder = tmp_path / "plugins" / "parse_trap"
+    folder.mkdir(parents=True)
+    (folder / "plugin.xml").write_text(MANIFEST)
+    (folder / "trap.py").write_text(TRAP)
+    return configuration("parse-trap|parse-html", plugin_folders=f"plugins,{folder.parent}", parser_timeout="20")
+
+
+@dataclass
+class Parsed:
+    """What became of a page."""
+
+    failed: str
+    text: str
+
+
+def parse(conf: Configuration, *pages: str) -> list[Parsed]:
+    """Parse pages by one worker, as `minutch parse` does; each between two good pages of HTML."""
+    good = content("<title>good</title>", url="http://example.org/good")
+    wanted = [content(page, "text/trap", url=f"http://example.org/{number}") for number, page in enumerate(pages)]
+    items = [page for trapped in wanted for page in (good, trapped, good)]
+    settings = pool_settings(conf) | {"workers": 1}
+    with WorkerPool(partial(SegmentTask, conf, "20260101000000", 0), **settings) as pool:
+        found = list(pool.map(page.to_bytes() for page in items))
+    assert all(page.outcomes == ["success"] for page in (*found[::3], *found[2::3]))
+    return [_parsed(page) for page in found[1::3]]
+
+
+def _parsed(page: PackedPage) -> Parsed:
+    (document,) = page.documents
+    status = ParseData.from_bytes(_unpacked(document.data)).status
+    text = ParseText.from_bytes(_unpacked(document.text or b"")).text
+    return Parsed("" if status.is_success else str(status), text)
+
+
+def _unpacked(value: bytes) -> bytes:
+    import zlib
+
+    return zlib.decompress(value) if value[:1] == b"\x78" else value
+
+
+@pytest.fixture
+def listening() -> Iterator[int]:
+    """The port of a server that nobody may reach."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@LINUX
+def test_no_network(trap: Configuration, listening: int) -> None:
+    pages = parse(
+        trap,
+        f"socket.create_connection(('127.0.0.1', {listening}))",
+        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+        "socket.socket(socket.AF_UNIX)",
+        "socket.socketpair()",
+        "socket.getaddrinfo('example.org', 80)",
+        "call(41, 2, 1, 0) if os.uname().machine == 'x86_64' else socket.socket()",
+        "call(41 | 0x40000000, 2, 1, 0) if os.uname().machine == 'x86_64' else socket.socket()",
+    )
+    assert all(page.failed for page in pages), pages
+
+
+@LINUX
+def test_no_files(trap: Configuration, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("whole")
+    before = sorted(tmp_path.rglob("*"))
+    path = repr(str(victim))
+    pages = parse(
+        trap,
+        f"Path({path}).write_text('x')",
+        f"open({path}, 'ab').write(b'x')",
+        f"open({path}, 'r+b').write(b'x')",
+        f"Path({path} + '-new').write_text('x')",
+        f"os.mkdir({path} + '-new')",
+        f"os.rename({path}, {path} + '-new')",
+        f"os.unlink({path})",
+        f"os.symlink('/etc/passwd', {path} + '-new')",
+        f"os.link({path}, {path} + '-new')",
+        f"os.truncate({path}, 0)",
+        f"os.chmod({path}, 0o777)",
+        f"os.utime({path})",
+        f"os.mkfifo({path} + '-new')",
+        "__import__('tempfile').mkstemp()",
+    )
+    assert all(page.failed for page in pages), pages
+    assert victim.read_text() == "whole"
+    assert [path for path in sorted(tmp_path.rglob("*")) if "__pycache__" not in str(path)] == before
+
+
+@LINUX
+def test_no_processes(trap: Configuration) -> None:
+    pages = parse(
+        trap,
+        "subprocess.run(['/bin/true'])",
+        "os.system('true') and 1 / 0",
+        "os.fork()",
+        "os.posix_spawn('/bin/true', ['true'], {})",
+        "os.execv('/bin/true', ['true'])",
+        "os.kill(os.getppid(), 0)",
+        "os.kill(1, 0)",
+        "os.killpg(0, 0)",
+        "__import__('multiprocessing').Process(target=print).start()",
+        "open('/proc/%d/mem' % os.getppid(), 'r+b')",
+    )
+    assert all(page.failed for page in pages), pages
+
+
+@LINUX
+def test_limits_stay(trap: Configuration) -> None:
+    unlimited = "(resource.RLIM_INFINITY, resource.RLIM_INFINITY)"
+    pages = parse(
+        trap,
+        f"resource.setrlimit(resource.RLIMIT_DATA, {unlimited})",
+        "[bytearray(1 << 28) for _ in range(64)]",
+        "call(101, 0, 0, 0, 0) if os.uname().machine == 'x86_64' else call(117, 0, 0, 0, 0)",
+    )
+    assert all(page.failed for page in pages), pages
+
+
+def test_threads_and_reading_are_allowed(trap: Configuration) -> None:
+    pages = parse(
+        trap,
+        "(lambda thread: (thread.start(), thread.join(), 'done')[2])(threading.Thread(target=time.sleep, args=(0,)))",
+        "len(Path('/etc/passwd').read_text()) > 0",
+        "b'\\x82\\xa0'.decode('cp932')",
+    )
+    assert [page.text for page in pages] == ["done", "True", "あ"]
+
+
+def test_open_files_of_the_parent_are_gone(trap: Configuration, tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb", buffering=0) as log:
+        os.set_inheritable(log.fileno(), True)
+        (page,) = parse(trap, f"os.write({log.fileno()}, b'forged')")
+        assert page.failed or page.text == "6"
+        log.write(b"own")
+    assert (tmp_path / "log").read_bytes() == b"own"
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("allowed", "page"),
+    [
+        (NETWORK, "socket.socket().close()"),
+        (FILES, "os.close(os.open('/dev/null', os.O_RDWR))"),
+        (PROCESSES, "subprocess.run(['/bin/true'], check=True) and None"),
+    ],
+)
+def test_single_rights_may_be_given(trap: Configuration, allowed: str, page: str) -> None:
+    others = {NETWORK: "socket.socket()", FILES: "open('/dev/null', 'w')", PROCESSES: "os.fork()"}
+    del others[allowed]
+    found = parse(trap.with_values({"parser.sandbox.allow": allowed}), page, *others.values())
+    assert [bool(page.failed) for page in found] == [False, True, True], found
+
+
+def test_the_sandbox_may_be_switched_off(trap: Configuration) -> None:
+    (page,) = parse(trap.with_values({"parser.sandbox": "false"}), "subprocess.run(['/bin/true']).returncode")
+    assert page == Parsed("", "0")
+
+
+def test_settings() -> None:
+    assert Sandbox.from_conf(configuration()) == Sandbox()
+    assert Sandbox.from_conf(configuration("parse-(html|ext)")).refused == [NETWORK, FILES]
+    with pytest.raises(ConfigError, match=r"parser\.sandbox\.allow .*: expected .*, found 'fliers'$"):
+        Sandbox.from_conf(configuration(parser_sandbox_allow="files,fliers"))
+
+
+@LINUX
+def test_programs_of_parse_ext_have_no_network_and_write_no_files(tmp_path: Path) -> None:
+    conf = configuration("parse-(html|ext)")
+    page = content("text", "application/vnd.nutch.example.cat")
+    settings = pool_settings(conf) | {"workers": 1}
+    with WorkerPool(partial(SegmentTask, conf, "20260101000000", 0), **settings) as pool:
+        (found,) = pool.map([page.to_bytes()])
+    assert _parsed(found) == Parsed("", "text")
+    code = f"import socket\ntry: open({str(tmp_path / 'new')!r}, 'w')\nexcept PermissionError: socket.socket()"
+    script = (
+        "import sys, subprocess; from minutch.cycle.parse.sandbox import Sandbox, PROCESSES\n"
+        "Sandbox(allowed=frozenset((PROCESSES,))).close([])\n"
+        "sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]], capture_output=True).stderr.decode())"
+    )
+    done = subprocess.run([sys.executable, "-c", script, code], capture_output=True, text=True, check=False)
+    assert "in socket" in done.stderr or "PermissionError" in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_where_calls_can_not_be_filtered_limits_hold_a_part(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['seccompy'] = None\n"
+        "from minutch.cycle.parse.sandbox import STRICT\n"
+        "STRICT.close([])\n"
+        "with open(sys.argv[1], 'w') as file: file.write('x')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "new")], capture_output=True, text=True, check=False
+    )
+    assert "File too large" in done.stderr
+    assert (tmp_path / "new").read_bytes() == b""
+
+
+class Call:
+    """A pickle that calls a function of the reader's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_answers_are_data(tmp_path: Path) -> None:
+    ours, theirs = map(Channel, Pipe())
+    page = PackedPage(["success"], [PackedDocument(b"u", None, b"d", b"c")])
+    classes = (PackedPage, PackedDocument)
+    for answer in ([(page, "")], [(None, "reason")]):
+        send(theirs, answer)
+        assert receive(ours, classes) == answer
+    for bad in (Call(tmp_path / "made"), Path("x"), threading.Event, Content()):
+        send(theirs, [(bad, "")])
+        with pytest.raises(OSError, match="not an answer"):
+            receive(ours, classes)
+    theirs.send([b"\x80\x05garbage"])
+    with pytest.raises(OSError, match="not an answer"):
+        receive(ours, classes)
+    assert not (tmp_path / "made").exists()
+
+
+class Forger:
+    """A worker that was taken over: it answers what the parent must not read."""
+
+    answers = ()
+
+    def run(self, item: bytes) -> bytes:
+        return item
+
+    def finish(self, results: list[bytes]) -> list[object]:
+        return [Call(Path(result.decode())) if b"/" in result else result.decode() for result in results]
+
+    def fail(self, item: bytes, reason: str) -> str:
+        return reason
+
+
+def test_a_worker_that_was_taken_over_is_ended(tmp_path: Path) -> None:
+    items = [b"a", str(tmp_path / "made").encode(), b"b"]
+    with WorkerPool(Forger, workers=1, timeout=20, memory=0) as pool:
+        assert list(pool.map(items)) == ["a", "the parser crashed", "b"]
+    assert not (tmp_path / "made").exists()
+
+
+class Breaks(Forger):
+    """Its results can't be taken."""
+
+    def run(self, item: bytes) -> bytes:
+        raise MemoryError
+
+    def fail(self, item: bytes, reason: str) -> str:
+        raise RuntimeError(reason)
+
+
+def test_no_worker_is_left_behind() -> None:
+    with WorkerPool(Breaks, workers=1, timeout=20, memory=0) as pool:
+        pool.warm_up()
+        process = pool._idle[0].process
+        with pytest.raises(RuntimeError, match="out of memory"):
+            list(pool.map([b"a"]))
+        assert not process.is_alive()

@@ -1,0 +1,50 @@
+"""Records appended in runs lie in the file exactly as if they had come one by one."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD, SequenceFileReader, SequenceFileWriter
+
+SYNC = bytes(range(16))
+RECORDS = st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=40)), max_size=12)
+
+
+def written(path: Path, runs: list[list[tuple[bytes, bytes]]], compression: str, *, whole: bool) -> bytes:
+    with SequenceFileWriter(path, "k", "v", compression=compression, sync=SYNC, sync_interval=64) as writer:
+        for run in runs:
+            if whole:
+                writer.append_records(
+                    b"".join(struct.pack(">ii", len(key + value), len(key)) + key + value for key, value in run)
+                )
+                continue
+            for key, value in run:
+                writer.append_raw(key, value, compressed=compression == RECORD)
+    return path.read_bytes()
+
+
+@given(st.lists(RECORDS, max_size=5))
+@pytest.mark.parametrize("compression", [NONE, RECORD, BLOCK])
+def test_the_same_bytes_as_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, compression: str, runs: list[list[tuple[bytes, bytes]]]
+) -> None:
+    folder = tmp_path_factory.mktemp("runs")
+    if compression == RECORD:
+        runs = [[(key, zlib.compress(value)) for key, value in run] for run in runs]
+    assert written(folder / "a", runs, compression, whole=True) == written(folder / "b", runs, compression, whole=False)
+
+
+@pytest.mark.parametrize("compression", [NONE, RECORD, BLOCK])
+def test_values_as_they_are_stored(tmp_path: Path, compression: str) -> None:
+    with SequenceFileWriter(tmp_path / "f", "k", "v", compression=compression) as writer:
+        writer.append_raw(b"key", b"value")
+    with SequenceFileReader(tmp_path / "f") as reader:
+        ((key, value),) = reader.stored()
+    assert key == b"key"
+    assert (zlib.decompress(value) if compression == RECORD else value) == b"value"

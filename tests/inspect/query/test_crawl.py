@@ -1,0 +1,157 @@
+"""`minutch.open`, and the tables of a crawl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import minutch
+from minutch.conf import Configuration
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
+from minutch.errors import StoreError
+from minutch.hadoop.formats.writables import Text
+from minutch.records import protocolstatus
+from minutch.records.content import Content
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocolstatus import ProtocolStatus
+from tests.support.crawldbs import DAY, NOW, metadata, write_db
+from tests.support.golden import GOLDEN, needs_golden
+
+CRAWL = "crawl-small/run-rich-r2/crawl"
+
+
+def test_what_is_no_crawl_is_an_error_that_says_what_may_be_meant(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no folder"):
+        minutch.open(tmp_path / "nothing")
+    with pytest.raises(StoreError, match="is no crawl: it has none of crawldb, linkdb, segments, hostdb"):
+        minutch.open(tmp_path)
+    write_db(tmp_path / "crawldb", [("http://a.org/", CrawlDatum())])
+    with pytest.raises(StoreError) as caught:
+        minutch.open(tmp_path / "crawldb")
+    assert caught.value.hint == f"name the folder of the crawl: {tmp_path}"
+
+
+def test_the_entries_of_a_crawldb_have_typed_columns(tmp_path: Path) -> None:
+    signature = bytes(range(16))
+    entries = [
+        ("http://a.org/", CrawlDatum(2, 60, 1.5, NOW, NOW - DAY, 3, signature, metadata(kind="x", é="ü"))),
+        ("http://user@B.org:81/x", CrawlDatum(99, 0, 0.0, 0)),
+        ("nothing", CrawlDatum(1, 7, -1.0, -5)),
+    ]
+    write_db(tmp_path / "crawldb", entries, parts=2)
+    table = minutch.open(tmp_path).crawldb
+    found = table.scan().sort("url").collect()
+    assert found.schema == table.schema
+    assert len(table) == 3
+    first, second, third = found.iter_rows(named=True)
+    assert (first["url"], first["host"], first["status"]) == ("http://a.org/", "a.org", "db_fetched")
+    assert first["fetch_time"].timestamp() * 1000 == NOW
+    assert first["modified_time"].timestamp() * 1000 == NOW - DAY
+    assert (first["fetch_interval"], first["retries"], first["score"]) == (60, 3, 1.5)
+    assert first["signature"] == signature.hex()
+    assert sorted((pair["key"], pair["value"]) for pair in first["metadata"]) == [("kind", "x"), ("é", "ü")]
+    assert (second["host"], second["status"], second["modified_time"]) == ("B.org", "unknown", None)
+    assert (second["signature"], second["metadata"]) == (None, [])
+    assert third["host"] is None
+
+
+def test_rows_are_found_by_their_url(tmp_path: Path) -> None:
+    entries = [(f"http://a.org/{name}", CrawlDatum(1, retries=3)) for name in ("a", "é", "z")]
+    write_db(tmp_path / "crawldb", entries)
+    table = minutch.open(tmp_path).crawldb
+    assert table["http://a.org/é"]["retries"] == 3
+    assert "http://a.org/b" not in table and table.get("http://a.org/b") is None
+    with pytest.raises(KeyError):
+        _ = table["http://a.org/b"]
+    assert [row["url"] for row in table] == sorted(url for url, _ in entries)
+    with pytest.raises(TypeError, match="several may have the same URL"):
+        _ = minutch.open(tmp_path).tables["duplicates"]["x"]
+
+
+@needs_golden(CRAWL)
+def test_segments_have_their_folders_as_tables() -> None:
+    segments = minutch.open(GOLDEN / CRAWL).segments
+    first = segments[0]
+    assert first.name == "20261121072537" and segments[first.name].path == first.path
+    assert list(first.folders) == ["crawl_generate", "crawl_fetch", "crawl_parse", "parse_data"]
+    assert all(len(table) == len(table.scan().collect()) > 0 for table in first.folders.values())
+    signed = first.folders["crawl_parse"].scan().filter(pl.col("status") == "signature").collect()
+    assert len(signed) == len(first.parses)
+    assert segments.scan().select(pl.col("segment").n_unique()).collect().item() == len(segments) == 3
+    with pytest.raises(KeyError):
+        _ = segments["20000101000000"]
+
+
+def test_arrow_and_pandas(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    write_db(tmp_path / "crawldb", [("http://a.org/", CrawlDatum(2, 60, 1.5, NOW))])
+    table = minutch.open(tmp_path).crawldb
+    assert table.to_arrow().column("url").to_pylist() == ["http://a.org/"]
+    frame = table.to_pandas()
+    assert frame["status"][0] == "db_fetched" and frame["fetch_time"][0].timestamp() * 1000 == NOW
+
+
+@needs_golden(CRAWL)
+def test_every_table_of_a_crawl_by_nutch() -> None:
+    crawl = minutch.open(GOLDEN / CRAWL)
+    sizes = {name: len(table) for name, table in crawl.tables.items()}
+    assert sizes == {
+        "crawldb": 109,
+        "linkdb": 98,
+        "links": 133,
+        "pages": 111,
+        "parses": 62,
+        "hosts": 6,
+        "duplicates": 4,
+    }
+    for table in crawl.tables.values():
+        assert table.scan().collect().schema == table.schema
+    linked = crawl.linkdb.scan().select(pl.col("inlinks").list.len().sum()).collect().item()
+    assert linked == 133
+    pages = crawl.tables["pages"].scan().collect()
+    assert pages.filter(pl.col("code") == 200)["digest"].is_not_null().sum() == 62
+    assert pages.filter(pl.col("status") == "fetch_success")["size"].null_count() == 0
+
+
+def test_a_redirects_target_takes_nothing_from_the_page_before_it(tmp_path: Path) -> None:
+    """The entry of the target begins as that of the page that was redirected; the page itself is fetched later."""
+    segment = Segment(tmp_path / "segments/20260101000000")
+    moved = _fetched(33 + 3, protocolstatus.MOVED, "http://a.org/b", "301")
+    linked = _fetched(0x43, protocolstatus.MOVED, "http://a.org/b", "301")
+    failed = _fetched(34, protocolstatus.EXCEPTION, "java.net.SocketTimeoutException: Read timed out", "200")
+    answered = _fetched(34, protocolstatus.EXCEPTION, "Http code=503, url=http://a.org/d", "503")
+    skipped = _fetched(0x43, protocolstatus.NOTFETCHING, "hit by time limit", "200")
+    entries = {
+        "a": [moved],
+        "b": [linked, _fetched(33, 1, None, "200")],
+        "c": [failed],
+        "d": [answered],
+        "e": [skipped],
+    }
+    with part_writer(segment.path, CRAWL_FETCH, 0, Configuration()) as append:
+        for name, data in entries.items():
+            for datum in data:
+                append(f"http://a.org/{name}", datum)
+    with part_writer(segment.path, CONTENT, 0, Configuration()) as append:
+        for name, size in (("a", 1), ("b", 20), ("d", 3)):
+            append(f"http://a.org/{name}", Content(f"http://a.org/{name}", "", b"x" * size, "text/html"))
+    found = (
+        minutch.open(tmp_path).tables["pages"].scan().select("url", "code", "protocol_status", "redirect_to", "size")
+    )
+    assert found.collect().rows() == [
+        ("http://a.org/a", 301, "moved", "http://a.org/b", 1),
+        ("http://a.org/b", None, None, None, None),
+        ("http://a.org/b", 200, "success", None, 20),
+        ("http://a.org/c", None, "exception", None, None),
+        ("http://a.org/d", 503, "exception", None, 3),
+        ("http://a.org/e", None, "notfetching", None, None),
+    ]
+
+
+def _fetched(status: int, code: int, message: str | None, http: str) -> CrawlDatum:
+    datum = CrawlDatum(status, metadata=metadata(**{"nutch.protocol.code": http}))
+    datum.metadata[Text("_pst_")] = ProtocolStatus.of(code, message)
+    return datum

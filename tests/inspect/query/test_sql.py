@@ -1,0 +1,209 @@
+"""`minutch sql`: statements, their results in each form, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minutch
+from minutch.commands import sql
+from minutch.errors import FormatError, QueryError, StoreError, UsageError
+from minutch.inspect.query.prompt import completions, converse
+from minutch.inspect.query.results import text_table
+from minutch.inspect.query.session import Session
+from minutch.inspect.query.statements import allowed, is_complete, statements, tokens
+from minutch.records.crawldatum import CrawlDatum
+from tests.support.crawldbs import DAY, NOW, context, metadata, printed, write_db
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten entries: five fetched, four not, one with a hostile URL."""
+    folder = tmp_path_factory.mktemp("crawl")
+    entries = [
+        (f"http://a.org/{n}", CrawlDatum(1 + n % 2, 60, n / 2, NOW + (n - 5) * DAY, metadata=metadata(n=str(n))))
+        for n in range(9)
+    ]
+    write_db(folder / "crawldb", [*entries, ("http://b.org/\x1b[31m\n,\"x'", CrawlDatum(2, 60, 9.0, NOW))])
+    return folder
+
+
+def answer(crawl: Path, *args: str) -> str:
+    """What the command prints."""
+    job = context()
+    assert sql.run([str(crawl), *args], job) == 0
+    return printed(job)
+
+
+def test_a_table_of_text(crawl: Path) -> None:
+    statement = "select status, count(*) as n from crawldb group by status order by n desc, status"
+    assert answer(crawl, statement) == "status        n\n------------  -\ndb_fetched    5\ndb_unfetched  5\n"
+
+
+def test_the_clock_is_the_jobs_in_utc(crawl: Path) -> None:
+    assert answer(crawl, "select count(*) as due from crawldb where fetch_time < now()").endswith("5\n")
+    assert answer(crawl, "select current_date as d", "-json") == '{"d": "2027-01-15"}\n'
+    assert answer(
+        crawl, "select count(*) as n from crawldb where fetch_time > now() - interval '36 hours'", "--json"
+    ) == ('{"n": 6}\n')
+
+
+def test_values_from_pages_are_made_visible(crawl: Path) -> None:
+    shown = answer(crawl, "select url from crawldb where score = 9")
+    assert "\x1b" not in shown and "http://b.org/\\x1b[31m\\n" in shown
+
+
+def test_csv_and_json_are_read_back(crawl: Path) -> None:
+    statement = "select url, status, fetch_time, score, metadata from crawldb order by url"
+    rows = list(csv.DictReader(io.StringIO(answer(crawl, statement, "-csv"), newline="")))
+    objects = [json.loads(line) for line in answer(crawl, statement, "-json").splitlines()]
+    assert [row["url"] for row in rows] == [row["url"] for row in objects]
+    assert rows[9]["url"] == "http://b.org/\x1b[31m\n,\"x'"
+    assert json.loads(rows[3]["metadata"]) == objects[3]["metadata"] == [{"key": "n", "value": "3"}]
+    assert objects[5]["fetch_time"] == "2027-01-15T08:00:00.000+00:00"
+
+
+def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Path) -> None:
+    file = tmp_path / "new" / "rows.parquet"
+    assert answer(crawl, "select url, fetch_time from crawldb", "-parquet", str(file)) == f"10 rows in {file}\n"
+    assert pl.read_parquet(file).schema["fetch_time"] == pl.Datetime("ms", "UTC")
+    with pytest.raises(StoreError, match="already exists"):
+        answer(crawl, "select 1 as one", "-parquet", str(file))
+    assert [path.name for path in file.parent.iterdir()] == ["rows.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "hint"),
+    [
+        ("select statu from crawldb", "there is no column statu", "did you mean status?"),
+        ("select * from crawlbd", "there is no table crawlbd", "did you mean crawldb?"),
+        ("select * from x", "there is no table x", "the tables are crawldb, linkdb"),
+        ("select nofunc(url) from crawldb", "there is no function nofunc", ""),
+        ("select * from read_csv('/etc/passwd')", "read_csv is not possible", ""),
+        ("select * from \"Read_Parquet\" /* x */ ('a')", "read_parquet is not possible", ""),
+        ("drop table crawldb", "DROP is not possible", "did you mean SELECT?"),
+        ("delete from crawldb", "DELETE is not possible", ""),
+        ("/* select */ copy crawldb to 'x'", "COPY is not possible", ""),
+        ("selct 1", "SELCT is not possible", "did you mean SELECT?"),
+        ("select from where", "", ""),
+        ("select url from crawldb where", "Expected: an expression, found: EOF", ""),
+        ("describe nothing", "there is no table nothing", ""),
+        ("with t as (select 1 as a) insert into crawldb select * from t", "", ""),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(crawl: Path, statement: str, message: str, hint: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        answer(crawl, statement)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert hint in caught.value.hint
+
+
+def test_wrong_arguments_and_folders(crawl: Path, tmp_path: Path) -> None:
+    for args in ([], [str(crawl), "select 1", "more"], [str(crawl), "select 1", "-csv", "-json"], [str(crawl), " ;"]):
+        with pytest.raises(UsageError):
+            sql.run(args, context())
+    with pytest.raises(StoreError, match="is no crawl"):
+        answer(tmp_path, "select 1")
+    with pytest.raises(StoreError, match="linkdb"):
+        answer(crawl, "select * from links")
+
+
+def test_a_damaged_file_is_named(crawl: Path, tmp_path: Path) -> None:
+    write_db(tmp_path / "crawldb", [("http://a.org/", CrawlDatum())])
+    data = tmp_path / "crawldb/current/part-r-00000/data"
+    data.write_bytes(data.read_bytes()[:-3])
+    with pytest.raises(FormatError, match="part-r-00000/data"):
+        answer(tmp_path, "select count(*) from crawldb")
+
+
+def test_statements_come_from_standard_input_too(crawl: Path) -> None:
+    job = context()
+    job.stdin = io.StringIO("select 1 as one; -- and\n\nselect ';' as two;;")
+    assert sql.run([str(crawl), "-json"], job) == 0
+    assert printed(job) == '{"one": 1}\n{"two": ";"}\n'
+
+
+def test_columns_are_described_and_tables_shown(crawl: Path) -> None:
+    assert "fetch_time      Datetime" in answer(crawl, "describe crawldb")
+    assert "duplicates\n" in answer(crawl, "show tables")
+
+
+def _typed(*lines: str | type[BaseException]) -> Callable[[str], str]:
+    rest = iter(lines)
+
+    def ask(prompt: str) -> str:
+        line = next(rest, EOFError)
+        if isinstance(line, str):
+            return line
+        raise line
+
+    return ask
+
+
+def test_the_prompt_goes_on_after_errors(crawl: Path) -> None:
+    job = context()
+    tables = minutch.open(crawl).tables
+    session = Session(minutch.open(crawl), NOW)
+    answers = sql.Answers(session, job, "json", None)
+    lines = (
+        "",
+        "select 1",
+        "as one;",
+        "nonsense;",
+        "half",
+        KeyboardInterrupt,
+        ".columns crawldb",
+        ".help",
+        "select 2 as b;",
+    )
+    converse(_typed(*lines), tables, answers, job)
+    assert isinstance(job.err, io.StringIO)
+    assert "error: NONSENSE is not possible" in job.err.getvalue()
+    out = printed(job)
+    assert '{"one": 1}\n' in out and out.endswith('{"b": 2}\n') and "retries           Int8" in out
+    converse(_typed(".quit", "select 3;"), tables, answers, job)
+    assert printed(job) == out
+    assert {"crawldb", "fetch_time", "select", ".tables"} <= set(completions(tables))
+
+
+@given(st.text(alphabet="a';\"-/*\n# \\`e(", max_size=30))
+def test_tokens_leave_nothing_out(text: str) -> None:
+    assert "".join(word for _, word in tokens(text)) == text
+    for statement in statements(text):
+        assert statement.strip() and list(statements(statement)) == [statement]
+
+
+def test_where_statements_end() -> None:
+    assert list(statements("a ; 'x;y' ; \"b;\" -- c;\n; /* ; */;")) == ["a", "'x;y'", '"b;" -- c;']
+    assert is_complete("select 1; -- done\n") and is_complete("  ")
+    assert not is_complete("select ';'") and not is_complete("select 1 -- ;")
+
+
+def test_the_clock_is_put_in_where_it_is_asked() -> None:
+    kept = """select 'now()' as "now", "current_date", now from t"""
+    assert allowed(kept, NOW) == kept
+    moment = "timestamp '1970-01-01 00:00:00.000000'"
+    assert "".join(allowed("select now ( ),CURRENT_TIMESTAMP", 0).split()) == "".join(
+        f"select{moment},{moment}".split()
+    )
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.text(max_size=60), st.integers(-(10**6), 10**6), st.text("漢字a", max_size=60)), max_size=5
+    ),
+    width=st.integers(40, 120),
+)
+def test_lines_fit_into_the_terminal(rows: list[tuple[str, int, str]], width: int) -> None:
+    frame = pl.DataFrame(rows, schema={"a": pl.String, "n": pl.Int64, "wide": pl.String}, orient="row")
+    lines = list(text_table(frame, width))
+    assert len(lines) == len(rows) + 2
+    assert all("\n" not in line and len(line) <= width for line in lines)

@@ -1,0 +1,83 @@
+"""Plots as SVG: numbers at the axis, shapes, words."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from minutch.inspect.report import cells, plots
+from minutch.inspect.report.plots import Series, areas, bar, columns, ticks
+
+
+@pytest.mark.parametrize(
+    ("top", "expected"),
+    [
+        (0, [0, 1]),
+        (1, [0, 1]),
+        (3, [0, 1, 2, 3]),
+        (10, [0, 5, 10]),
+        (79, [0, 20, 40, 60, 80]),
+        (100, [0, 50, 100]),
+        (4_013, [0, 2000, 4000, 6000]),
+        (float("nan"), [0, 1]),
+        (float("inf"), [0, 1]),
+    ],
+)
+def test_ticks(top: float, expected: list[float]) -> None:
+    assert ticks(top) == expected
+
+
+@pytest.mark.parametrize("top", [*range(1, 400), 10**6 + 1, 123_456_789, 10**15 + 7])
+def test_ticks_are_few_and_reach_the_top(top: int) -> None:
+    found = ticks(top)
+    assert found[0] == 0 and found[-1] >= top and 2 <= len(found) <= 6
+    assert found[-2] < top
+
+
+def drawn(markup: str) -> ET.Element:
+    return ET.fromstring(f"<r>{markup}</r>")
+
+
+def test_columns_stand_on_top_of_each_other() -> None:
+    series = [Series("one", "fetched", [1, 2]), Series("two", "gone", [3, 0])]
+    root = drawn(columns("A plot", ["first", "second"], series, cells.short))
+    rects = [one for one in root.iter("rect") if one.get("class") in ("fetched", "gone") and one.get("x")]
+    assert [(one.get("class"), one.get("y"), one.get("height")) for one in rects] == [
+        ("fetched", "75%", "25%"),
+        ("gone", "0%", "75%"),
+        ("fetched", "50%", "50%"),
+    ]
+    assert [one.text for one in root.iter("title")] == ["first: one 1, two 3", "second: one 2"]
+    label = next(one.get("aria-label") for one in root.iter("svg") if one.get("role") == "img")
+    assert label == "A plot, from first to second. Highest at first. At second: one 2; two 0"
+
+
+def test_areas_reach_from_edge_to_edge() -> None:
+    root = drawn(areas("A plot", ["1", "2", "3"], [Series("one", "fetched", [0, 5, 10])], cells.short))
+    (path,) = root.iter("path")
+    assert path.get("d") == "M0.00 100.00 L50.00 50.00 L100.00 0.00 L100.00 100.00 L50.00 100.00 L0.00 100.00Z"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 80, 500])
+def test_any_number_of_places(count: int) -> None:
+    labels = [f"{at}" for at in range(count)]
+    for draw in (columns, areas):
+        root = drawn(draw("A plot", labels, [Series("one", "fetched", list(range(count)))], cells.short))
+        shown = [one for one in root.iter("text") if one.get("y") == str(plots.HEIGHT + 30)]
+        assert len(shown) <= 8
+        assert len(list(root.iter("title"))) == count
+
+
+def test_a_bar_has_its_parts_side_by_side() -> None:
+    rects = list(drawn(bar([(0.5, "fetched"), (0, "gone"), (0.25, "failed")])).iter("rect"))
+    assert [(one.get("x"), one.get("width"), one.get("class")) for one in rects] == [
+        ("0%", "50%", "fetched"),
+        ("50%", "25%", "failed"),
+    ]
+
+
+def test_what_comes_from_the_web_is_text() -> None:
+    for draw in (columns, areas):
+        root = drawn(draw("<b>", ["<i>", "</svg>"], [Series("<s>", "fetched", [1, 2])], cells.short, "<u>"))
+        assert not {one.tag for one in root.iter()} & {"b", "i", "s", "u"}

@@ -1,0 +1,150 @@
+"""The command: what it writes, what it refuses, what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from minutch import jobs
+from minutch.commands import flow, report
+from minutch.commands.report import run
+from minutch.errors import FormatError, StoreError, UsageError
+from minutch.inspect.report import page
+from tests.inspect.report.conftest import Written, context
+from tests.inspect.report.madeup import BAD
+from tests.support.crawldbs import printed
+
+
+def test_a_report_under_its_default_name(harbours: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = context(harbours.crawl.now)
+    assert run([str(harbours.folder)], job) == 0
+    assert printed(job) == f"harbours-report.html: {len(harbours.crawl.entries)} URLs, 6 rounds\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["harbours-report.html"]
+    found = report.read(tmp_path / "harbours-report.html")
+    assert found.tables.keys() == harbours.facts.tables.keys()
+    assert found["statuses"].equals(harbours.facts["statuses"])
+
+
+def test_the_same_crawl_at_the_same_time_is_the_same_file(hostile: Written, tmp_path: Path) -> None:
+    for name in ("a.html", "b.html"):
+        assert run([str(hostile.folder), "-o", str(tmp_path / name)], context(hostile.crawl.now)) == 0
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_a_report_is_replaced_and_nothing_else(hostile: Written, tmp_path: Path) -> None:
+    target, words = tmp_path / "out.html", [str(hostile.folder), "-o", str(tmp_path / "out.html")]
+    target.write_text("<!DOCTYPE html>my own page")
+    with pytest.raises(StoreError, match="is not a report") as caught:
+        run(words, context(0))
+    assert "--force" in caught.value.hint
+    assert target.read_text() == "<!DOCTYPE html>my own page"
+    assert run([*words, "--force"], context(hostile.crawl.now)) == 0
+    before = target.read_bytes()
+    assert run(words, context(hostile.crawl.now + 86_400_000)) == 0
+    assert target.read_bytes() not in (before, b"")
+
+
+def test_a_comparison(hostile: Written, tmp_path: Path) -> None:
+    target = str(tmp_path / "out.html")
+    assert run([str(hostile.folder), "-o", target], context(hostile.crawl.now)) == 0
+    job = context(hostile.crawl.now)
+    assert run([str(hostile.folder), "-o", target, "--compare", target], job) == 0
+    assert "Since the earlier report" in Path(target).read_text()
+    assert job.err.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_a_comparison_with_another_crawl_says_so(harbours: Written, hostile: Written, tmp_path: Path) -> None:
+    other, target = str(tmp_path / "other.html"), str(tmp_path / "out.html")
+    (tmp_path / "crawl" / "segments").mkdir(parents=True)
+    first = harbours.folder / "segments" / harbours.crawl.segment(5)
+    (tmp_path / "crawl" / "segments" / "20200101000000").symlink_to(first)
+    assert run([str(tmp_path / "crawl"), "-o", other], context(harbours.crawl.now)) == 0
+    job = context(harbours.crawl.now)
+    assert run([str(harbours.folder), "-o", target, "-compare", other], job) == 0
+    assert "another crawl" in job.err.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"<html>", b"\xff\xfe", page.MARK.encode(), page.MARK.encode() + page._FACTS.encode() + b"{}</script>"],
+)
+def test_what_is_no_report_can_not_be_compared_with(hostile: Written, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "old.html").write_bytes(content)
+    with pytest.raises((StoreError, FormatError), match=r"old\.html"):
+        run([str(hostile.folder), "-o", str(tmp_path / "new.html"), "-compare", str(tmp_path / "old.html")], context(0))
+    assert not (tmp_path / "new.html").exists()
+
+
+def test_nothing_to_report_on(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no folder"):
+        run([str(tmp_path / "nothing")], context(0))
+    with pytest.raises(StoreError, match="is no crawl"):
+        run([str(tmp_path)], context(0))
+    with pytest.raises(UsageError):
+        run([], context(0))
+    with pytest.raises(UsageError):
+        run(["a", "b"], context(0))
+
+
+def test_a_crawl_without_anything(tmp_path: Path) -> None:
+    (tmp_path / "crawl" / "segments").mkdir(parents=True)
+    target = tmp_path / "out.html"
+    assert run([str(tmp_path / "crawl"), "-o", str(target)], context(0)) == 0
+    assert "neither entries nor segments" in target.read_text()
+
+
+def test_a_damaged_file_leaves_no_report(hostile: Written, tmp_path: Path) -> None:
+    folder = tmp_path / "crawl"
+    hostile.crawl.write(folder)
+    data = next(folder.glob("segments/*/crawl_fetch/*/data"))
+    data.write_bytes(data.read_bytes()[:-100])
+    with pytest.raises(FormatError, match="crawl_fetch"):
+        run([str(folder), "-o", str(tmp_path / "out.html")], context(0))
+    assert not (tmp_path / "out.html").exists()
+
+
+def test_exit_codes_of_the_command(hostile: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from minutch.commands.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(hostile.folder)]) == 0
+    assert main(["report"]) == flow.FAILED
+    assert main(["report", "nowhere"]) == flow.FAILED
+    assert main(["report", str(hostile.folder), "-o", str(tmp_path)]) == flow.FAILED
+    (tmp_path / "file").touch()
+    assert main(["report", str(hostile.folder), "-o", "file/out.html"]) == flow.FAILED
+    assert jobs.report(str(hostile.folder), "-o", str(tmp_path / "again.html")) is not None
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_policy_allows_its_own_style_and_script_alone(harbours: Written) -> None:
+    text = page.write(harbours.facts)
+    for tag in ("style", "script"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src &#x27;sha256-{digest}&#x27;" in text
+    assert " style=" not in text and " onclick" not in text
+    assert not re.findall(r"(?:src|srcset|@import|url)\s*[=(]\s*[\"']?(?:https?:)?//", text)
+
+
+def test_what_comes_from_the_web_is_text(hostile: Written) -> None:
+    text = page.write(hostile.facts, hostile.facts)
+    shown = text.partition('<script type="application/json"')[0]
+    assert BAD not in text
+    assert "<script" not in shown and "<img" not in shown
+    assert 'href="javascript:' not in shown
+    assert not re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
+    assert "\\u202e" in shown and "\\x1b[31m" in shown
+
+
+def test_every_section_of_a_crawl_that_has_all(harbours: Written) -> None:
+    found = re.findall(r'<section id="(\w+)"', page.write(harbours.facts, harbours.facts))
+    names = ["changes", "rounds", "state", "hosts", "answers", "content", "depth", "freshness"]
+    assert found == [*names, "duplicates", "redirects", "broken", "robots"]
